@@ -1,0 +1,1 @@
+"""Settings, addresses and the processes that make one Tieout; nothing imports it."""

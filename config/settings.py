@@ -1,0 +1,202 @@
+"""Django's settings, made from a checked environment; the README's table lists what can be set."""
+
+import csp.constants as csp
+import django_stubs_ext
+from psycopg.conninfo import conninfo_to_dict
+
+from config import environment, kept, postgres
+from config.environment import ROOT
+
+# Lets Django's generic classes be written with their types, as in models.Field[Any, Any].
+django_stubs_ext.monkeypatch()
+
+ENVIRONMENT = environment.read()
+
+# --- the installation
+
+DATA_DIR = ENVIRONMENT.data_dir
+INSTALLATION = ENVIRONMENT.installation
+DISPLAY_ZONE = ENVIRONMENT.time_zone
+DEBUG = ENVIRONMENT.debug
+SECRET_KEY = ENVIRONMENT.secret_key or kept.secret_key(DATA_DIR)
+PAYLOAD_KEYS = ENVIRONMENT.payload_keys or kept.keyring(DATA_DIR, "payload_keys")
+DIGEST_KEYS = ENVIRONMENT.digest_keys or kept.keyring(DATA_DIR, "digest_keys")
+
+# --- what it is made of
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "csp",
+    "django_htmx",
+    "django_q",
+    "ninja",
+    "ledger",
+    "reconcile",
+    "review",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [ROOT / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- the database: two roles of one database
+
+
+def _database(url: str) -> dict[str, object]:
+    parts = conninfo_to_dict(url)
+    taken = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+    options = {name: value for name, value in parts.items() if name not in taken and value is not None}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        **{django: str(parts.get(libpq) or "") for libpq, django in taken.items()},
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+        # No pool: it hangs the queue's cluster.
+        "OPTIONS": {"application_name": "tieout", "connect_timeout": 10, **options},
+    }
+
+
+if ENVIRONMENT.database_url:
+    _app_url = ENVIRONMENT.database_url
+    _owner_url = ENVIRONMENT.database_owner_url or ENVIRONMENT.database_url
+else:
+    _app_url, _owner_url = postgres.urls(DATA_DIR)
+
+DATABASES = {
+    # The application's own role: it owns nothing, so it can neither change the schema nor TRUNCATE.
+    "default": _database(_app_url),
+    # Owns the schema; for `migrate --database owner` and `createcachetable --database owner` alone.
+    "owner": _database(_owner_url),
+}
+
+# Shared by all processes, for the rate limits live in it.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "tieout_cache"}}
+
+# The queue only nudges: what is due is in the ledger. retry >= (2 + queue_limit / workers) * timeout + margin.
+Q_CLUSTER = {
+    "name": "tieout",
+    "orm": "default",
+    "workers": 2,
+    "queue_limit": 2,
+    "bulk": 1,
+    "poll": 0.25,
+    "timeout": 60,
+    "retry": 3600,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,
+    "catch_up": False,
+    "recycle": 500,
+    "time_zone": "UTC",
+}
+
+# --- words, times and files
+
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [ROOT / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# --- signing in: by name, made by an administrator
+
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+ACCOUNT_ADAPTER = "review.adapter.Adapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/300s/key"}
+ACCOUNT_SESSION_REMEMBER = False
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+
+# --- the outside
+
+ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
+CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [csp.NONE],
+        "script-src": [csp.SELF],
+        "style-src": [csp.SELF],
+        "img-src": [csp.SELF],
+        "connect-src": [csp.SELF],
+        "form-action": [csp.SELF],
+        "base-uri": [csp.NONE],
+        "frame-ancestors": [csp.NONE],
+    }
+}
+if ENVIRONMENT.behind_tls:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = True
+    # A load balancer asks for these two without TLS.
+    SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+
+# --- logs: plain lines to stderr, without bodies and without headers
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        # Their INFO lines carry whole addresses, and so references and names.
+        "httpx": {"level": "WARNING"},
+        "httpcore": {"level": "WARNING"},
+    },
+}

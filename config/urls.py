@@ -1,0 +1,10 @@
+"""Every address of Tieout, by floor."""
+
+from allauth.account import views as account
+from django.urls import URLPattern, URLResolver, path
+
+# Of the account pages only the two that are used: people are made by an administrator, not by signing up.
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("accounts/login/", account.login, name="account_login"),
+    path("accounts/logout/", account.logout, name="account_logout"),
+]

@@ -1,0 +1,1 @@
+"""Comparing: what the ledger says against what the destination says."""

@@ -1,0 +1,1 @@
+"""People: screens, permissions and decisions."""
