@@ -1,0 +1,23 @@
+"""The ledger's rows: facts, each with one writer in `ledger.actions`."""
+
+from ledger.models.access import ApiToken, Heartbeat
+from ledger.models.clock import TieoutNow, database_now
+from ledger.models.destination import Destination, OperationType
+from ledger.models.evidence import Case, Command, Event, Lookup
+from ledger.models.operation import Attempt, Operation, Permit
+
+__all__ = [
+    "ApiToken",
+    "Attempt",
+    "Case",
+    "Command",
+    "Destination",
+    "Event",
+    "Heartbeat",
+    "Lookup",
+    "Operation",
+    "OperationType",
+    "Permit",
+    "TieoutNow",
+    "database_now",
+]

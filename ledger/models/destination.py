@@ -1,0 +1,106 @@
+"""Destinations, what they promise, and the operation types that go there."""
+
+import uuid
+from functools import cached_property
+
+from django.db import models
+
+from ledger.models.clock import TieoutNow
+from ledger.rules.calls import Calls, Connection, RetryPolicy, ReviewPolicy
+from ledger.rules.contracts import Contract
+
+
+class Destination(models.Model):
+    """A system that other people run."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    name = models.SlugField(max_length=100, unique=True)
+    title = models.CharField(max_length=200)
+    entity = models.CharField(max_length=200)
+    connector = models.CharField(max_length=200)
+    account = models.CharField(max_length=200)
+    connection = models.JSONField()
+    changed_at = models.DateTimeField(db_default=TieoutNow())
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="destination_named", condition=~models.Q(title="") & ~models.Q(entity="")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @cached_property
+    def reach(self) -> Connection:
+        """How it is reached, parsed."""
+        return Connection.read(self.connection)
+
+
+class OperationType(models.Model):
+    """One kind of operation at one destination, with the rules for it."""
+
+    class Performer(models.TextChoices):
+        TIEOUT = "tieout"
+        CALLER = "caller"
+
+    name = models.CharField(max_length=100, unique=True)
+    destination = models.ForeignKey(Destination, on_delete=models.PROTECT, related_name="types")
+    label = models.CharField(max_length=200)
+    noun = models.CharField(max_length=60)
+    performed_by = models.CharField(max_length=10, choices=Performer)
+    side_effect = models.BooleanField(default=True)
+    key_template = models.CharField(max_length=300, blank=True)
+    lease_s = models.FloatField()
+    permit_for_s = models.FloatField(default=86400)
+    payload_keep_s = models.FloatField(default=90 * 86400)
+    owner = models.CharField(max_length=100)
+    contract = models.JSONField()
+    calls = models.JSONField()
+    retry = models.JSONField()
+    review = models.JSONField()
+    changed_at = models.DateTimeField(db_default=TieoutNow())
+    lookup_proved_at = models.DateTimeField(null=True)
+    """When this look-up last found a known record; emptied when its configuration changes."""
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="type_performer", condition=models.Q(performed_by__in=["tieout", "caller"])
+            ),
+            models.CheckConstraint(name="type_lease_positive", condition=models.Q(lease_s__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def promises(self) -> Contract:
+        """The contract in force now, parsed."""
+        return Contract.read(self.contract)
+
+    @cached_property
+    def how(self) -> Calls:
+        """Its calls, parsed."""
+        return Calls.read(self.calls)
+
+    @cached_property
+    def policy(self) -> RetryPolicy:
+        """Its limits for tries, parsed."""
+        return RetryPolicy.read(self.retry)
+
+    @cached_property
+    def reviewing(self) -> ReviewPolicy:
+        """How its cases are worked, parsed."""
+        return ReviewPolicy.read(self.review)
+
+    @property
+    def has_lookup(self) -> bool:
+        """Say whether the destination can be asked what it holds for one operation."""
+        return self.how.lookup is not None
+
+    @property
+    def by_tieout(self) -> bool:
+        """Say whether Tieout sends, rather than the caller."""
+        return self.performed_by == self.Performer.TIEOUT

@@ -1,0 +1,122 @@
+"""Evidence and people's work: look-ups, cases, commands and the events that nobody can change."""
+
+import uuid
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+
+from ledger.models.clock import TieoutNow
+from ledger.models.operation import Attempt, Operation
+from ledger.rules.states import CaseKind, Verdict
+
+
+class Lookup(models.Model):
+    """What a destination held for one operation at one moment; kept as it was found."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="lookups")
+    actor = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    answered_at = models.DateTimeField(db_default=TieoutNow())
+    verdict = models.CharField(max_length=20)
+    complete = models.BooleanField()
+    """The answer was read to its end and every item carried the reference asked for, or there was none."""
+    proof = models.BooleanField(default=False)
+    """Absent, complete, by a look-up that has found a known record, and after the settle time."""
+    records = models.JSONField(default=list)
+    """Normalised and redacted: id, reference, amount, currency, status, standing, occurred_at, differs."""
+    content_digest = models.CharField(max_length=64)
+    """Digest of what was found; a permit is void when a later look-up finds something else."""
+    why = models.CharField(max_length=300, blank=True)
+    control_reference = models.CharField(max_length=200, blank=True)
+    """A known record that the same look-up found, where it was asked to prove itself."""
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(name="lookup_verdict_known", condition=Q(verdict__in=sorted(Verdict))),
+            models.CheckConstraint(
+                name="lookup_proof_is_absence",
+                condition=Q(proof=False) | Q(verdict=Verdict.ABSENT, complete=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} {self.verdict}"
+
+
+class CaseQuerySet(models.QuerySet["Case"]):
+    """Questions about cases."""
+
+    def open(self) -> Self:
+        """Cases that nobody has closed."""
+        return self.filter(closed_at__isnull=True)
+
+
+class Case(models.Model):
+    """Software has stopped; a team owns the question until it is answered."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation = models.ForeignKey(Operation, null=True, on_delete=models.PROTECT, related_name="cases")
+    kind = models.CharField(max_length=20)
+    owner = models.CharField(max_length=100)
+    opened_at = models.DateTimeField(db_default=TieoutNow())
+    due_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+    closed_by = models.CharField(max_length=150, blank=True)
+
+    objects = CaseQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="case_kind_known", condition=Q(kind__in=sorted(CaseKind))),
+            models.UniqueConstraint(
+                name="case_one_open", fields=["operation"], condition=Q(closed_at__isnull=True)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} {self.kind}"
+
+
+class Command(models.Model):
+    """One human click. Pressing twice is one command; a later deliberate one has another id."""
+
+    command_id = models.UUIDField(unique=True)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="commands")
+    action = models.CharField(max_length=30)
+    actor = models.CharField(max_length=150)
+    given_at = models.DateTimeField(db_default=TieoutNow())
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.command_id}"
+
+
+class Event(models.Model):
+    """What happened, who did it and why; the database refuses to change, remove or truncate it."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation = models.ForeignKey(Operation, null=True, on_delete=models.PROTECT, related_name="events")
+    attempt = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="events")
+    kind = models.CharField(max_length=30)
+    actor = models.CharField(max_length=150)
+    reason = models.CharField(max_length=1000)
+    state_from = models.CharField(max_length=10, blank=True)
+    state_to = models.CharField(max_length=10, blank=True)
+    command_id = models.UUIDField(null=True)
+    revision = models.PositiveIntegerField(null=True)
+    """The operation's revision that this event tells of; the database wants one for each."""
+    data = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=TieoutNow())
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(name="event_has_actor", condition=~Q(actor="")),
+            models.CheckConstraint(name="event_has_reason", condition=~Q(reason="")),
+        ]
+        indexes = [models.Index(name="event_of_operation", fields=["operation", "id"])]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.operation_id}"

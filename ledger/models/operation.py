@@ -1,0 +1,253 @@
+"""Operations and their attempts: what was meant, what was tried, and what is known."""
+
+import uuid
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+
+from ledger.models.clock import TieoutNow
+from ledger.models.destination import OperationType
+from ledger.rules.states import DOUBT, UNFINISHED, Evidence, Outcome, State
+
+
+class OperationQuerySet(models.QuerySet["Operation"]):
+    """Questions about operations."""
+
+    def due(self, now: datetime) -> Self:
+        """Waiting operations that Tieout performs and whose next try is due."""
+        return self.filter(state=State.PENDING, operation_type__performed_by="tieout", next_try_at__lte=now)
+
+    def permitted(self, now: datetime) -> Self:
+        """Operations of Tieout's whose open permit has taken effect and not lapsed."""
+        return self.filter(
+            operation_type__performed_by="tieout",
+            state__in=[State.UNCERTAIN, State.FAILED],
+            permits__in=Permit.objects.open().filter(effective_at__lte=now, lapses_at__gt=now),
+        )
+
+    def out_of_lease(self, now: datetime) -> Self:
+        """Running operations whose lease has ended."""
+        return self.filter(state=State.RUNNING, lease_until__lte=now)
+
+    def to_look_up(self, now: datetime) -> Self:
+        """Uncertain operations whose next look-up, or other resolution, is due."""
+        return self.filter(state=State.UNCERTAIN, look_at__lte=now)
+
+    def held(self) -> Self:
+        """Operations that wait for a person."""
+        return self.filter(held_at__isnull=False)
+
+    def open(self) -> Self:
+        """Operations that somebody or something still has to finish."""
+        return self.filter(Q(held_at__isnull=False) | Q(state__in=sorted(UNFINISHED)))
+
+
+class Operation(models.Model):
+    """One unit of work that a person would recognise. Written by `ledger.actions` only."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation_type = models.ForeignKey(OperationType, on_delete=models.PROTECT, related_name="operations")
+    key = models.CharField(max_length=200)
+    state = models.CharField(max_length=10)
+    description = models.CharField(max_length=300, blank=True)
+    subject = models.CharField(max_length=300, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    source_system = models.CharField(max_length=100, blank=True)
+    source_reference = models.CharField(max_length=200, blank=True)
+    source_version = models.CharField(max_length=100, blank=True)
+    payload_digest = models.CharField(max_length=100)
+    leaf_digests = models.JSONField()
+    payload_sealed = models.BinaryField(null=True)
+    idempotency_key = models.CharField(max_length=255)
+    generation = models.PositiveSmallIntegerField(default=1)
+    first_sent_at = models.DateTimeField(null=True)
+    """The first start under the present key; the window's clock counts from here."""
+    contract_first = models.JSONField(null=True)
+    account_first = models.CharField(max_length=200, blank=True)
+    accepted_at = models.DateTimeField(db_default=TieoutNow())
+    changed_at = models.DateTimeField(db_default=TieoutNow())
+    revision = models.PositiveIntegerField(default=1)
+    """Counts every write; a write that read an older one finds nothing to change."""
+    attempt_count = models.PositiveSmallIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    next_try_at = models.DateTimeField(null=True)
+    taken_at = models.DateTimeField(null=True)
+    """When the destination first said *accepted*."""
+    settles_at = models.DateTimeField(null=True)
+    """From when on absence is proof: the sender's end plus the settle time."""
+    look_at = models.DateTimeField(null=True)
+    """When the sweep takes it up again; empty once it is held."""
+    look_count = models.PositiveSmallIntegerField(default=0)
+    """Look-ups in a row that could not look."""
+    nudged_at = models.DateTimeField(null=True)
+    held_at = models.DateTimeField(null=True)
+    """Exactly while a case is open."""
+    cancelled_at = models.DateTimeField(null=True)
+    destination_reference = models.CharField(max_length=200, blank=True)
+    evidence = models.CharField(max_length=10, blank=True)
+    evidence_by = models.CharField(max_length=150, blank=True)
+    finished_at = models.DateTimeField(null=True)
+    first_cause = models.CharField(max_length=300, blank=True)
+    """What went wrong first, redacted; it stays on top."""
+
+    objects = OperationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="operation_once", fields=["operation_type", "key"]),
+            models.CheckConstraint(name="operation_state_known", condition=Q(state__in=sorted(State))),
+            models.CheckConstraint(
+                name="operation_lease_while_running",
+                condition=(Q(state=State.RUNNING) & Q(lease_until__isnull=False))
+                | (~Q(state=State.RUNNING) & Q(lease_until__isnull=True)),
+            ),
+            models.CheckConstraint(name="operation_key_not_blank", condition=~Q(key__regex=r"^\s*$")),
+            models.CheckConstraint(
+                name="operation_amount_with_currency",
+                condition=Q(amount__isnull=True, currency="") | (Q(amount__isnull=False) & ~Q(currency="")),
+            ),
+            models.CheckConstraint(
+                name="operation_completed_has_evidence",
+                condition=~Q(state=State.COMPLETED) | Q(evidence__in=sorted(Evidence)),
+            ),
+        ]
+        indexes = [
+            models.Index(name="operation_due", fields=["next_try_at"], condition=Q(state=State.PENDING)),
+            models.Index(name="operation_lease", fields=["lease_until"], condition=Q(state=State.RUNNING)),
+            models.Index(name="operation_look", fields=["look_at"], condition=Q(state=State.UNCERTAIN)),
+            models.Index(
+                name="operation_open_unfinished", fields=["id"], condition=Q(state__in=sorted(UNFINISHED))
+            ),
+            models.Index(name="operation_held", fields=["held_at"], condition=Q(held_at__isnull=False)),
+            models.Index(name="operation_source", fields=["source_system", "source_reference"]),
+            models.Index(name="operation_window", fields=["operation_type", "accepted_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    """Questions about attempts."""
+
+    def in_doubt(self) -> Self:
+        """Attempts that may have had an effect, as far as anyone has proved."""
+        return self.filter(outcome__in=sorted(DOUBT), cleared_at__isnull=True)
+
+
+class Attempt(models.Model):
+    """One attempt to finish an operation, fenced by its token."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="attempts")
+    number = models.PositiveSmallIntegerField()
+    caller_id = models.UUIDField(null=True, unique=True)
+    """The caller's own `attempt_id`, under which a lost claim may be asked for again."""
+    start_id = models.UUIDField(null=True)
+    token_hash = models.CharField(max_length=64)
+    actor = models.CharField(max_length=150)
+    run = models.CharField(max_length=200, blank=True)
+    idempotency_key = models.CharField(max_length=255)
+    payload_digest = models.CharField(max_length=100)
+    claimed_at = models.DateTimeField(db_default=TieoutNow())
+    lease_until = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    sender_ended_at = models.DateTimeField(null=True)
+    """When the sender could last have sent: its reported end, or the lease's end plus the time-out."""
+    closed_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=10, null=True)
+    http_status = models.PositiveSmallIntegerField(null=True)
+    error_code = models.CharField(max_length=100, blank=True)
+    message = models.CharField(max_length=300, blank=True)
+    destination_reference = models.CharField(max_length=200, blank=True)
+    retry_after_s = models.FloatField(null=True)
+    outcome_digest = models.CharField(max_length=64, blank=True)
+    """Digest of the outcome as reported; tells a repetition from another one."""
+    cleared_at = models.DateTimeField(null=True)
+    """When absence was proved for it."""
+
+    objects = AttemptQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(name="attempt_number_once", fields=["operation", "number"]),
+            models.UniqueConstraint(
+                name="attempt_one_open", fields=["operation"], condition=Q(closed_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="attempt_outcome_known",
+                condition=Q(outcome__isnull=True) | Q(outcome__in=sorted(Outcome)),
+            ),
+            models.CheckConstraint(
+                name="attempt_closed_with_outcome",
+                condition=Q(closed_at__isnull=True, outcome__isnull=True)
+                | Q(closed_at__isnull=False, outcome__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} try {self.number}"
+
+    @property
+    def in_doubt(self) -> bool:
+        """Say whether this attempt may have had an effect, as far as anyone has proved."""
+        return self.outcome in DOUBT and self.cleared_at is None
+
+
+class PermitQuerySet(models.QuerySet["Permit"]):
+    """Questions about permits."""
+
+    def open(self) -> Self:
+        """Permits neither spent, withdrawn nor lapsed."""
+        return self.filter(spent_at__isnull=True, withdrawn_at__isnull=True)
+
+
+class Permit(models.Model):
+    """Leave for one more attempt, given by policy or by a person, withdrawn or spent once."""
+
+    class Source(models.TextChoices):
+        POLICY = "policy"
+        PERSON = "person"
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="permits")
+    source = models.CharField(max_length=10, choices=Source)
+    actor = models.CharField(max_length=150)
+    reason = models.CharField(max_length=1000)
+    command_id = models.UUIDField(null=True, unique=True)
+    lookup = models.ForeignKey("ledger.Lookup", null=True, on_delete=models.PROTECT, related_name="permits")
+    given_at = models.DateTimeField(db_default=TieoutNow())
+    effective_at = models.DateTimeField()
+    lapses_at = models.DateTimeField()
+    spent_at = models.DateTimeField(null=True)
+    attempt = models.OneToOneField(Attempt, null=True, on_delete=models.PROTECT, related_name="permit")
+    withdrawn_at = models.DateTimeField(null=True)
+    withdrawn_by = models.CharField(max_length=150, blank=True)
+
+    objects = PermitQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="permit_one_open",
+                fields=["operation"],
+                condition=Q(spent_at__isnull=True, withdrawn_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="permit_spent_or_withdrawn",
+                condition=Q(spent_at__isnull=True) | Q(withdrawn_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="permit_spent_by_attempt",
+                condition=Q(spent_at__isnull=True, attempt__isnull=True)
+                | Q(spent_at__isnull=False, attempt__isnull=False),
+            ),
+            models.CheckConstraint(name="permit_lapses_later", condition=Q(lapses_at__gt=F("effective_at"))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} {self.source}"

@@ -1,0 +1,177 @@
+"""How a destination is called and how one of its records is read: the sections of an operation type."""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from ledger.rules.contracts import Seconds, Section, check_expression
+
+Expression = Annotated[str, AfterValidator(lambda value: check_expression(value, value))]
+
+
+class Paging(Section):
+    """How a list goes on."""
+
+    style: Literal["none", "cursor", "link", "page", "offset", "last_id"] = "none"
+    next: str | None = None
+    parameter: str | None = None
+    first: int = 1
+    size: int | None = None
+    more: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Paging":
+        needs = {
+            "none": (),
+            "cursor": ("next", "parameter"),
+            "link": ("next",),
+            "page": ("parameter",),
+            "offset": ("parameter", "size"),
+            "last_id": ("parameter", "more"),
+        }[self.style]
+        missing = [name for name in needs if getattr(self, name) is None]
+        if missing:
+            raise ValueError(f'paging style "{self.style}" needs {" and ".join(missing)}')
+        for name in ("next", "more"):
+            expression = getattr(self, name)
+            if expression is not None and expression != "header":
+                check_expression(expression, name)
+        return self
+
+
+class SendCall(Section):
+    """The request that makes the effect; `set` writes placeholders into the payload by dotted path."""
+
+    method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
+    path: str = Field(pattern=r"^/")
+    body: Literal["json", "form"] = "json"
+    headers: dict[str, str] = {}
+    set: dict[str, str] = {}
+
+
+class RecordMap(Section):
+    """How to read one record of the destination: JMESPath for each part."""
+
+    id: Expression
+    reference: Expression
+    amount: Expression | None = None
+    amount_unit: Literal["major", "minor"] = "major"
+    currency: Expression | None = None
+    status: Expression | None = None
+    pending_statuses: tuple[str, ...] = ()
+    done_statuses: tuple[str, ...] | None = None
+    failed_statuses: tuple[str, ...] = ()
+    void_statuses: tuple[str, ...] = ()
+    occurred_at: Expression | None = None
+
+
+class LookupCall(Section):
+    """The request that asks what the destination holds for one operation."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: str = Field(pattern=r"^/")
+    headers: dict[str, str] = {}
+    body: dict[str, str] | None = None
+    items: Expression | None = None
+    paging: Paging = Paging()
+
+
+class ListCall(Section):
+    """The request that lists what the destination holds since an instant."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: str = Field(pattern=r"^/")
+    headers: dict[str, str] = {}
+    items: Expression | None = None
+    paging: Paging = Paging()
+
+
+class VoidCall(Section):
+    """The request that reverses a surplus record."""
+
+    method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
+    path: str = Field(pattern=r"^/")
+
+
+class RetryPolicy(Section):
+    """How often and how long software tries; seconds. The first try counts."""
+
+    attempts: int = Field(5, ge=1, le=100)
+    elapsed_s: Seconds = Field(43200, alias="elapsed")
+    base_s: Seconds = Field(5, alias="base")
+    cap_s: Seconds = Field(600, alias="cap")
+
+
+class ReviewPolicy(Section):
+    """How cases of a type are worked: when they are due (seconds), who else must agree, what is redacted."""
+
+    due_s: Seconds = Field(14400, alias="due")
+    four_eyes_above: dict[str, Decimal] = {}
+    redact: tuple[str, ...] = ()
+
+
+class Auth(Section):
+    """How a destination knows us; secrets are only env:NAME or file:PATH."""
+
+    kind: Literal["bearer", "header", "basic", "oauth2"]
+    token: str | None = None
+    name: str | None = None
+    value: str | None = None
+    user: str | None = None
+    password: str | None = None
+    token_url: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    scope: str | None = None
+    refresh_token: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Auth":
+        needs = {
+            "bearer": ("token",),
+            "header": ("name", "value"),
+            "basic": ("user", "password"),
+            "oauth2": ("token_url", "client_id", "client_secret"),
+        }[self.kind]
+        missing = [name for name in needs if getattr(self, name) is None]
+        if missing:
+            raise ValueError(f'auth kind "{self.kind}" needs {" and ".join(missing)}')
+        for name in ("token", "value", "password", "client_secret", "refresh_token"):
+            secret = getattr(self, name)
+            if secret is not None and not secret.startswith(("env:", "file:")):
+                raise ValueError(f"{name}: a secret never stands in this file; write env:NAME or file:PATH")
+        return self
+
+
+class Rate(Section):
+    """How fast a destination may be called; shared by all workers."""
+
+    per_second: float | None = Field(None, gt=0)
+    concurrency: int | None = Field(None, ge=1)
+
+
+class Connection(Section):
+    """How a destination is reached; `timeout` is a total deadline in seconds."""
+
+    base_url: str | None = Field(None, pattern=r"^https?://[^/\s]+")
+    timeout_s: Seconds = Field(10, alias="timeout", gt=0)
+    auth: Auth | None = None
+    rate: Rate = Rate()
+    open_url: str | None = None
+
+
+class Calls(Section):
+    """The calls of one operation type; a look-up exists if its section does."""
+
+    send: SendCall | None = None
+    record: RecordMap | None = None
+    lookup: LookupCall | None = None
+    list: ListCall | None = None
+    void: VoidCall | None = None
+
+    @model_validator(mode="after")
+    def _readable(self) -> "Calls":
+        if self.record is None and (self.lookup is not None or self.list is not None):
+            raise ValueError("lookup and list need a record section that says how to read what comes back")
+        return self

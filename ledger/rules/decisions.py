@@ -1,0 +1,192 @@
+"""What comes next for an operation: facts in, one step out; the clock is passed in."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ledger.rules.facts import IN_USE, LEASE_EXPIRED, Facts, LookupFact
+from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
+
+LOOKS = 3
+"""Look-ups in a row that could not look, before a person is asked."""
+
+
+class Next(StrEnum):
+    """The one next step."""
+
+    NOTHING = "nothing"
+    WAIT = "wait"
+    SEND = "send"
+    EXPIRE = "expire"
+    LOOK = "look"
+    COMPLETE = "complete"
+    RETRY = "retry"
+    FAIL = "fail"
+    PERMIT = "permit"
+    LAPSE = "lapse"
+    HOLD = "hold"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step, when it is due, the case that it opens, and why in words."""
+
+    next: Next
+    why: str
+    at: datetime | None = None
+    case: CaseKind | None = None
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Where an attempt's outcome takes its operation."""
+
+    state: State
+    why: str
+    next_try_at: datetime | None = None
+    case: CaseKind | None = field(default=None)
+
+
+def pause_s(facts: Facts, jitter: float, *, retry_after_s: float | None = None) -> float:
+    """Return the wait before the next try in seconds; `jitter` is from 0 to 1 and takes off up to half."""
+    policy = facts.policy
+    doubled = min(policy.base_s * 2.0 ** max(len(facts.attempts) - 1, 0), policy.cap_s)
+    return max(doubled * (1 - jitter / 2), retry_after_s or 0)
+
+
+def conclude(
+    facts: Facts, outcome: Outcome, *, now: datetime, jitter: float, retry_after_s: float | None = None
+) -> Conclusion:
+    """Say where the latest attempt's outcome takes its operation; it speaks for that attempt only."""
+    earlier = any(attempt.in_doubt for attempt in facts.attempts[:-1])
+    if outcome is Outcome.SUCCEEDED:
+        return Conclusion(State.COMPLETED, "The destination confirmed it.")
+    if outcome is Outcome.ACCEPTED:
+        return Conclusion(State.UNCERTAIN, "Accepted, not final: looked up until it is.")
+    if outcome is Outcome.UNCERTAIN:
+        return Conclusion(State.UNCERTAIN, "No answer that proves anything: it may have happened.")
+    if earlier:
+        return Conclusion(State.UNCERTAIN, "This try did nothing, but an earlier one is still in doubt.")
+    if outcome is Outcome.REJECTED:
+        return Conclusion(
+            State.FAILED, "The destination refused it; nothing was done.", case=CaseKind.REFUSED
+        )
+    next_try_at = now + timedelta(seconds=pause_s(facts, jitter, retry_after_s=retry_after_s))
+    if facts.tries_left > 0 and next_try_at < facts.deadline_at:
+        return Conclusion(State.PENDING, "Proved not done; it is tried again.", next_try_at=next_try_at)
+    return Conclusion(State.FAILED, "Proved not done at the last of its tries.", case=CaseKind.LIMIT)
+
+
+def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
+    """Answer for worker, API and page alike what happens next to an operation."""
+    if facts.permit is not None and facts.state in (State.UNCERTAIN, State.FAILED):
+        if facts.permit.lapses_at <= now:
+            return Step(Next.LAPSE, "The permit was not used in time.", case=CaseKind.LAPSED)
+        return Step(Next.SEND, "Another try is allowed.", at=facts.permit.effective_at)
+    match facts.state:
+        case State.COMPLETED:
+            return Step(Next.NOTHING, "Done.")
+        case State.FAILED:
+            return Step(Next.NOTHING, "It did not happen, and nothing tries it again by itself.")
+        case State.RUNNING:
+            if facts.lease_until is not None and facts.lease_until <= now:
+                return Step(Next.EXPIRE, "The lease ran out.")
+            return Step(Next.WAIT, "One try is in progress.", at=facts.lease_until)
+        case State.PENDING:
+            if facts.attempts and not facts.within_limits(now):
+                return Step(Next.FAIL, "Its tries are used up.", case=CaseKind.LIMIT)
+            return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
+        case State.UNCERTAIN:
+            return _resolve(facts, now, jitter)
+
+
+def _resolve(facts: Facts, now: datetime, jitter: float) -> Step:
+    """Resolve doubt in its order: look up, then the same key, then a person."""
+    found = facts.lookup
+    if found is not None and found.verdict is Verdict.ONE_MATCH and found.standing is Standing.DONE:
+        return Step(Next.COMPLETE, "The check found one match.")
+    if found is not None and found.verdict is Verdict.ONE_MATCH and found.standing is Standing.FAILED:
+        return Step(Next.FAIL, "The destination took it and declined it.", case=CaseKind.REFUSED)
+    if facts.held:
+        return Step(Next.HOLD, "It needs a person.")
+    if found is not None and found.verdict in (Verdict.SEVERAL, Verdict.DIFFERS):
+        kind = CaseKind.SEVERAL if found.verdict is Verdict.SEVERAL else CaseKind.DIFFERS
+        return Step(Next.HOLD, "What the destination holds is not what was meant.", case=kind)
+    if facts.taken_at is not None or (found is not None and found.verdict is Verdict.ONE_MATCH):
+        return _await_final(facts, now, jitter)
+    if facts.has_lookup:
+        looked = _look(facts, found, now, jitter)
+        if looked is not None:
+            return looked
+    if facts.within_limits(now) and facts.same_key_protects(now) and not _key_in_use(facts):
+        return Step(
+            Next.PERMIT, "The destination still remembers the key: the same key makes no second effect."
+        )
+    return Step(Next.HOLD, "Software cannot prove what happened.", case=_why_held(facts))
+
+
+def _await_final(facts: Facts, now: datetime, jitter: float) -> Step:
+    """Keep looking at what was accepted until it is final, or too long has passed."""
+    since = facts.taken_at or (facts.lookup.asked_at if facts.lookup else now)
+    until = since + timedelta(seconds=facts.contract.final_within_s)
+    if now >= until:
+        return Step(Next.HOLD, "Accepted, and not final in time.", case=CaseKind.ACCEPTED)
+    if not facts.has_lookup:
+        return Step(Next.WAIT, "Accepted; nobody can look, so its final word is awaited.", at=until)
+    if facts.lookup is None:
+        return Step(Next.LOOK, "Accepted; its final word is looked up.", at=now)
+    elapsed = max((facts.lookup.asked_at - since).total_seconds(), 0)
+    pause = min(max(elapsed, facts.policy.base_s), facts.policy.cap_s) * (1 - jitter / 4)
+    at = min(facts.lookup.asked_at + timedelta(seconds=pause), until)
+    return Step(Next.LOOK, "Accepted, and still being worked on.", at=max(at, now))
+
+
+def _look(facts: Facts, found: LookupFact | None, now: datetime, jitter: float) -> Step | None:
+    """Say when to look, or what absence decides; None where looking has come to nothing."""
+    latest = facts.latest
+    if found is None:
+        key_busy = latest is not None and latest.error_code == IN_USE
+        wait = timedelta(seconds=facts.policy.base_s if key_busy else 0)
+        return Step(Next.LOOK, "It may have happened: the destination is looked at.", at=now + wait)
+    if found.verdict is Verdict.ABSENT and found.proof:
+        next_try_at = now + timedelta(seconds=pause_s(facts, jitter))
+        if facts.tries_left > 0 and next_try_at < facts.deadline_at:
+            return Step(Next.RETRY, "Absence is proved; it is tried again.", at=next_try_at)
+        return Step(Next.FAIL, "Absence is proved, and its tries are used up.", case=CaseKind.ABSENT)
+    settles_at = facts.settles_at or now
+    if found.verdict is Verdict.ABSENT and found.asked_at < settles_at:
+        return Step(Next.LOOK, "Absent, but too early to be proof.", at=settles_at)
+    if facts.look_count < LOOKS:
+        pause = min(facts.policy.base_s * 2.0**facts.look_count, facts.policy.cap_s) * (1 - jitter / 2)
+        at = found.asked_at + timedelta(seconds=pause)
+        return Step(Next.LOOK, "The check proved nothing; it is repeated.", at=max(at, now))
+    return None
+
+
+def _key_in_use(facts: Facts) -> bool:
+    latest = facts.latest
+    return latest is not None and latest.error_code == IN_USE
+
+
+def _why_held(facts: Facts) -> CaseKind:
+    latest = facts.latest
+    if facts.has_lookup:
+        return CaseKind.COULD_NOT_LOOK
+    if latest is not None and latest.error_code == LEASE_EXPIRED:
+        return CaseKind.EXPIRED
+    return CaseKind.UNPROVED
+
+
+def looks_first(facts: Facts) -> bool:
+    """Say whether the sender looks before it sends, holding the claim."""
+    if not facts.has_lookup:
+        return False
+    return facts.permit is not None or len(facts.attempts) > 1 or not facts.contract.takes_key
+
+
+def new_generation(facts: Facts) -> bool:
+    """Say whether a permitted try needs a new key: all proved not done, an error saved under the old."""
+    return bool(facts.attempts) and not facts.in_doubt and facts.saved_error is not None
+
+
+__all__ = ["Conclusion", "Next", "Step", "conclude", "decide", "looks_first", "new_generation", "pause_s"]

@@ -1,0 +1,261 @@
+"""What a person may do with an operation now, with the reason where refused, and the seven answers."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ledger.rules.contracts import guarantee
+from ledger.rules.decisions import Next, decide
+from ledger.rules.facts import Facts, LookupFact, Sentence
+from ledger.rules.states import State, Verdict
+
+SITTING = timedelta(minutes=5)
+"""How long a person's own look-up counts before they must look again."""
+UNDO = timedelta(seconds=10)
+"""How long a person's permit waits before it takes effect."""
+
+
+class Action(StrEnum):
+    """What a person can do."""
+
+    CHECK = "check"
+    SEND_AGAIN = "send_again"
+    UNDO = "undo"
+    CONFIRM_REFERENCE = "confirm_reference"
+    DID_NOT_HAPPEN = "did_not_happen"
+    CANCEL = "cancel"
+    CORRECT = "correct"
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Whether an action is open, and why in business words."""
+
+    allowed: bool
+    why: Sentence
+
+
+def _yes(text: str, at: datetime | None = None) -> Leave:
+    return Leave(allowed=True, why=Sentence(text, at))
+
+
+def _no(text: str, at: datetime | None = None) -> Leave:
+    return Leave(allowed=False, why=Sentence(text, at))
+
+
+def leaves(facts: Facts, now: datetime, *, sitting: LookupFact | None) -> dict[Action, Leave]:
+    """Say of every action whether a person may take it; `sitting` is their own look-up of five minutes."""
+    if sitting is not None and now - sitting.asked_at > SITTING:
+        sitting = None
+    return {
+        Action.CHECK: _check(facts),
+        Action.SEND_AGAIN: _send_again(facts, now, sitting),
+        Action.UNDO: _undo(facts, now),
+        Action.CONFIRM_REFERENCE: _confirm_reference(facts),
+        Action.DID_NOT_HAPPEN: _did_not_happen(facts, sitting),
+        Action.CANCEL: _cancel(facts),
+        Action.CORRECT: _correct(facts),
+    }
+
+
+def _in_progress(facts: Facts) -> Leave:
+    return _no("In progress: its answer is expected by {at}.", facts.lease_until)
+
+
+def _check(facts: Facts) -> Leave:
+    if not facts.has_lookup:
+        return _no(f"{facts.destination} cannot be checked: its rules name no look-up.")
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    return _yes("Shows what is there now. Nothing is sent.")
+
+
+def _undo(facts: Facts, now: datetime) -> Leave:
+    if facts.permit is None or not facts.permit.by_person:
+        return _no("There is no permit to withdraw.")
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    return _yes("Withdraws the permit; nothing is sent.", facts.permit.effective_at)
+
+
+def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leave:
+    if facts.permit is not None:
+        return _no(
+            f"Already allowed by {facts.permit.actor}; it takes effect at {{at}}.", facts.permit.effective_at
+        )
+    match facts.state:
+        case State.RUNNING:
+            return _in_progress(facts)
+        case State.COMPLETED:
+            return _no("It is done: another try could only make a second one.")
+        case State.PENDING:
+            return _no("It is sent by itself at {at}.", facts.next_try_at)
+    if facts.cancelled:
+        return _no("It was cancelled.")
+    if facts.taken_at is not None:
+        return _no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
+    if facts.has_lookup:
+        return _after_check(facts, now, sitting)
+    if not facts.in_doubt:
+        return _yes("Every try so far is proved not done.")
+    if facts.same_key_protects(now):
+        return _same_key(facts)
+    return _no(f"{facts.destination} cannot be checked, and no key protects us: going ahead is an override.")
+
+
+def _same_key(facts: Facts) -> Leave:
+    return _yes(
+        f"Same key, same payload. If the first one arrives after all, {facts.destination} answers with it "
+        "and makes no second one, until {at}.",
+        facts.window_closes_at,
+    )
+
+
+def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leave:
+    there = facts.destination
+    if sitting is None:
+        return _no("Send again waits for a check made by you in the last five minutes.")
+    counts_until = sitting.asked_at + SITTING
+    if sitting.verdict is Verdict.ONE_MATCH:
+        return _no(f"{there} holds it: another try could only make a second one.")
+    if sitting.verdict in (Verdict.SEVERAL, Verdict.DIFFERS):
+        return _no(f"{there} holds something for it: another try could only add to it.")
+    if sitting.verdict is Verdict.ABSENT and (sitting.proof or (not facts.in_doubt and sitting.complete)):
+        if facts.in_doubt and facts.same_key_protects(now):
+            return _same_key(facts)
+        return _yes(f"{there} does not hold it, and is asked once more before it is sent.", counts_until)
+    if (
+        sitting.verdict is Verdict.ABSENT
+        and facts.settles_at is not None
+        and sitting.asked_at < facts.settles_at
+    ):
+        return _no("Absent, but too early to be proof: check again from {at}.", facts.settles_at)
+    if facts.in_doubt and facts.same_key_protects(now):
+        return _same_key(facts)
+    if sitting.verdict is Verdict.ABSENT:
+        return _no(
+            "Absent, but this check has never found a record that we know, so its silence proves nothing."
+        )
+    return _no(f"The check could not look, and no key protects us: wait, or ask {there}.")
+
+
+def _confirm_reference(facts: Facts) -> Leave:
+    if facts.state is State.UNCERTAIN:
+        return _yes("You saw it there and give its number. It stays on your word until a check finds it.")
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    if facts.state is State.COMPLETED:
+        return _no("It is done already.")
+    return _no("It is proved not done. If you see it there, check first.")
+
+
+def _did_not_happen(facts: Facts, sitting: LookupFact | None) -> Leave:
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    if facts.state is State.FAILED and facts.held:
+        return _yes("It stays as it is, and its case is closed.")
+    if facts.state is not State.UNCERTAIN:
+        return _no("Nothing is in doubt.")
+    if not facts.has_lookup:
+        return _no(f"{facts.destination} cannot be checked: to say so needs an override by an approver.")
+    if sitting is not None and sitting.verdict is Verdict.ABSENT and sitting.proof:
+        return _yes("Your check proves it: it is closed as not done, and nothing is sent.")
+    return _no("Not yet: nothing proves it. A check can.")
+
+
+def _cancel(facts: Facts) -> Leave:
+    if facts.state is State.PENDING:
+        return _yes("Nothing has been sent; nothing will be.")
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    return _no("Too late to cancel: it has been sent.")
+
+
+def _correct(facts: Facts) -> Leave:
+    if facts.state is State.UNCERTAIN:
+        return _no(
+            "Not yet: while it may have happened, a correction is an override and needs a second person."
+        )
+    return _no("A correction is a new operation with a key of its own; the automation sends it.")
+
+
+def seven(facts: Facts, now: datetime) -> tuple[tuple[str, Sentence], ...]:
+    """Answer the seven questions that every decision rests on."""
+    there = facts.destination
+    return (
+        (
+            "Has it a side effect?",
+            Sentence("Yes. It makes something that others see." if facts.side_effect else "No."),
+        ),
+        ("Is the cause passing?", _cause(facts)),
+        (f"Does {there} take a key, and does it still remember ours?", _key_answer(facts, now)),
+        ("Can we look it up, and is absence proof yet?", _absence_answer(facts, now)),
+        ("How many tries and how long are left?", _left_answer(facts, now)),
+        ("What happens at the limit?", Sentence("It stays in the queue with its owner. Nothing is sent.")),
+        ("Which try produced the result, and how do we know?", _result_answer(facts)),
+    )
+
+
+def _cause(facts: Facts) -> Sentence:
+    latest = facts.latest
+    if latest is None or latest.outcome is None:
+        return Sentence("Nothing has gone wrong.")
+    if latest.http_status is None:
+        return Sentence("Probably: there was silence, not a refusal." if latest.in_doubt else "Probably.")
+    if latest.http_status >= 500 or latest.http_status in (408, 409, 429):
+        return Sentence(f"Probably: {facts.destination} answered with status {latest.http_status}.")
+    if latest.http_status >= 400:
+        return Sentence(f"No: {facts.destination} refused it with status {latest.http_status}.")
+    return Sentence("Nothing has gone wrong.")
+
+
+def _key_answer(facts: Facts, now: datetime) -> Sentence:
+    if not facts.contract.takes_key:
+        return Sentence(
+            "It takes no key. " + guarantee(facts.contract, facts.destination, has_lookup=facts.has_lookup)
+        )
+    if facts.contract.key_retention_s is None:
+        return Sentence("It takes a key; for how long it remembers is not known, which counts as not at all.")
+    if facts.first_sent_at is None:
+        return Sentence("It takes a key; ours was not sent yet.")
+    if not facts.same_account:
+        return Sentence("No: the account has changed since, and another account forgets every key.")
+    if facts.saved_error is not None:
+        return Sentence(f"Yes, and it would answer the same error again: status {facts.saved_error}.")
+    if facts.window_open(now):
+        return Sentence("Yes, until {at}.", facts.window_closes_at)
+    return Sentence("No longer: its window closed at {at}.", facts.window_closes_at)
+
+
+def _absence_answer(facts: Facts, now: datetime) -> Sentence:
+    if not facts.has_lookup:
+        return Sentence("No. It cannot be checked.")
+    if not facts.lookup_proved:
+        return Sentence(
+            "Yes, but this check has not found a known record yet, so its silence proves nothing."
+        )
+    if facts.settles_at is None:
+        return Sentence("Yes. No try is in doubt.")
+    if now < facts.settles_at:
+        return Sentence("Yes. Absence is proof from {at}.", facts.settles_at)
+    return Sentence("Yes. Absence has been proof since {at}.", facts.settles_at)
+
+
+def _left_answer(facts: Facts, now: datetime) -> Sentence:
+    allowed = 1 if facts.contract.retry_owner == "client" else facts.policy.attempts
+    left = facts.tries_left if now < facts.deadline_at else 0
+    step = decide(facts, now)
+    person = " A person may allow one more." if step.next in (Next.HOLD, Next.NOTHING) else ""
+    return Sentence(f"Software: {left or 'none'} of {allowed}, until {{at}}.{person}", facts.deadline_at)
+
+
+def _result_answer(facts: Facts) -> Sentence:
+    if facts.state is not State.COMPLETED:
+        return Sentence("None yet.")
+    number = facts.latest.number if facts.latest else 0
+    by = {
+        "answer": f"Try {number}: {facts.destination} confirmed it.",
+        "lookup": f"A check found it after try {number}.",
+        "attested": f"On the word of {facts.evidence_by}, not yet seen in {facts.destination}.",
+    }
+    return Sentence(f"{by.get(facts.evidence, '')} Reference {facts.destination_reference or 'not known'}.")
