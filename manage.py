@@ -8,7 +8,15 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 # They read code, never rows; everything else finds its database running.
-WITHOUT_DATABASE = {"check", "collectstatic", "diffsettings", "findstatic", "help", "makemigrations", "version"}
+WITHOUT_DATABASE = {
+    "check",
+    "collectstatic",
+    "diffsettings",
+    "findstatic",
+    "help",
+    "makemigrations",
+    "version",
+}
 
 
 def main() -> None:

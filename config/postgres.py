@@ -60,7 +60,7 @@ _held: dict[Path, int] = {}
 
 
 def hold(data_dir: Path, *, pg_bin: Path | None = None, extra: Mapping[str, str] | None = None) -> Urls:
-    """Start the server of this folder if nobody has, and keep it until this process ends or calls release()."""
+    """Start the server of this folder if nobody has; keep it until this process ends or calls release()."""
     kept.private_folder(data_dir)
     cluster = _cluster(data_dir, pg_bin=pg_bin, extra=extra)
     with _locked(data_dir):
@@ -85,7 +85,9 @@ def release(data_dir: Path) -> None:
             _cluster(data_dir).stop()
 
 
-def _cluster(data_dir: Path, *, pg_bin: Path | None = None, extra: Mapping[str, str] | None = None) -> Cluster:
+def _cluster(
+    data_dir: Path, *, pg_bin: Path | None = None, extra: Mapping[str, str] | None = None
+) -> Cluster:
     return Cluster(data_dir / "postgres", pg_bin=pg_bin, extra=extra or {})
 
 
@@ -96,7 +98,7 @@ def _locked(data_dir: Path) -> Iterator[None]:
         until = time.monotonic() + LOCK_S
         while not _lock(handle):
             if time.monotonic() > until:
-                raise PostgresError(f"Another process has been starting or stopping {data_dir} for {LOCK_S} s.")
+                raise PostgresError(f"Another process has kept {data_dir}/postgres.lock for {LOCK_S} s.")
             time.sleep(0.02)
         yield
     finally:
@@ -152,7 +154,8 @@ RIGHTS = f"""
 REVOKE ALL ON DATABASE {DATABASE} FROM PUBLIC;
 GRANT CONNECT ON DATABASE {DATABASE} TO {APP};
 GRANT USAGE ON SCHEMA public TO {APP};
-ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {APP};
+ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA public
+    GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {APP};
 ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA public GRANT USAGE ON SEQUENCES TO {APP};
 ALTER DEFAULT PRIVILEGES FOR ROLE {OWNER} IN SCHEMA public GRANT EXECUTE ON FUNCTIONS TO {APP};
 """

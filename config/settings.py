@@ -104,7 +104,7 @@ DATABASES = {
 # Shared by all processes, for the rate limits live in it.
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "tieout_cache"}}
 
-# The queue only nudges: what is due is in the ledger. retry >= (2 + queue_limit / workers) * timeout + margin.
+# The queue only nudges: what is due is in the ledger. retry >= (2 + queue_limit / workers) * timeout + more.
 Q_CLUSTER = {
     "name": "tieout",
     "orm": "default",
