@@ -81,8 +81,20 @@ def release(data_dir: Path) -> None:
     with _locked(data_dir):
         # Closed, not unlocked: where a forked child still has the file open, the lock and so the hold stay.
         os.close(handle)
-        if not any(list(_living(data_dir))):
-            _cluster(data_dir).stop()
+        _stop_unheld(data_dir)
+
+
+def stop_unheld(data_dir: Path) -> bool:
+    """Stop a server whose holders were all killed, and so could not stop it; False where one lives."""
+    with _locked(data_dir):
+        return _stop_unheld(data_dir)
+
+
+def _stop_unheld(data_dir: Path) -> bool:
+    held = any(list(_living(data_dir)))
+    if not held:
+        _cluster(data_dir).stop()
+    return not held
 
 
 def _cluster(

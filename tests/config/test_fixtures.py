@@ -1,0 +1,74 @@
+"""The tests' own ground: a database for each test, in the application's role, and a clock that obeys."""
+
+import subprocess
+import urllib.request
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection, connections, transaction
+
+from tests.databases import Clock, Database
+from tests.processes import Manage, Server
+
+
+def test_the_application_cannot_change_the_schema(database: Database) -> None:
+    with connection.cursor() as cursor, pytest.raises(DatabaseError, match="permission denied"):
+        cursor.execute("CREATE TABLE extra (id int)")
+
+
+def test_the_application_cannot_truncate(database: Database) -> None:
+    with connection.cursor() as cursor, pytest.raises(DatabaseError, match="permission denied"):
+        cursor.execute("TRUNCATE auth_user CASCADE")
+
+
+def test_the_application_is_no_superuser_and_owns_nothing(database: Database) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname = current_user"
+        )
+        assert cursor.fetchone() == (False,)
+        cursor.execute("SELECT count(*) FROM pg_class WHERE relowner = current_user::regrole")
+        assert cursor.fetchone() == (0,)
+
+
+def test_without_the_fixture_no_database_is_reached() -> None:
+    with pytest.raises(RuntimeError, match="Database access not allowed"):
+        User.objects.exists()
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_what_one_test_commits_the_next_does_not_see(database: Database, turn: int) -> None:
+    assert not User.objects.exists()
+    with transaction.atomic(durable=True):
+        User.objects.create(username=f"ann{turn}")
+    connections.close_all()
+    assert User.objects.count() == 1
+
+
+def test_time_is_moved_and_stopped(clock: Clock) -> None:
+    before = clock.now()
+    clock.advance(3600)
+    assert 3600 <= (clock.now() - before).total_seconds() < 3700
+    noon = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    clock.set(noon)
+    assert clock.now() == noon
+    clock.advance(-1.5)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tieout_now()")
+        assert cursor.fetchone() == (datetime(2026, 11, 29, 11, 59, 58, 500000, tzinfo=UTC),)
+
+
+def test_other_processes_work_on_the_same_database(database_url: str, run_manage: Manage) -> None:
+    run_manage("createsuperuser", "--noinput", "--username", "ann", "--email", "ann@example.com")
+    assert User.objects.get().username == "ann"
+    said = subprocess.run(
+        ["env"], env={"DATABASE_URL": database_url}, capture_output=True, text=True, check=True
+    )
+    assert "tieout:" in said.stdout
+
+
+def test_a_real_server_answers(server: Server) -> None:
+    with urllib.request.urlopen(f"{server.url}/accounts/login/", timeout=10) as answer:
+        assert answer.status == 200
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]

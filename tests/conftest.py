@@ -1,0 +1,99 @@
+"""Fixtures for every floor: a database of its own for each test, a clock that obeys, real processes."""
+
+import os
+import tempfile
+from pathlib import Path
+
+# The settings are read on import, so what they read comes first. No test ever sees the developer's own data.
+SCRATCH = Path(tempfile.mkdtemp(prefix="tieout-tests-"))
+os.environ.update(
+    DJANGO_SETTINGS_MODULE="config.settings",
+    DATA_DIR=str(SCRATCH / "data"),
+    DATABASE_URL="postgresql://nobody@/none?host=/nonexistent",
+    SECRET_KEY="only-for-tests-0123456789-abcdefghijklmnop",
+    PAYLOAD_KEYS="k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
+    DIGEST_KEYS="k1:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=",
+)
+for name in ("DATABASE_OWNER_URL", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEBUG", "BEHIND_TLS"):
+    os.environ.pop(name, None)
+
+import shutil  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+
+import django  # noqa: E402
+import pytest  # noqa: E402
+
+django.setup()
+
+from tests.databases import Clock, Database, Template, sweep  # noqa: E402
+from tests.processes import LOGS, Manage, Server, Spawn  # noqa: E402
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs PostgreSQL, so that it alone is run again on the oldest one."""
+    for item in items:
+        if "database" in getattr(item, "fixturenames", ()):
+            item.add_marker("database")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Show what the processes of a failed test have said."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]  # the hook's result is sent in
+    if report.failed:
+        for log in item.stash.get(LOGS, []):
+            report.sections.append((log.name, log.read_text(errors="replace")[-20_000:]))
+    return report  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scratch() -> Iterator[Path]:
+    """A folder for the whole run, swept away at its end; also what runs that were killed have left."""
+    sweep(SCRATCH)
+    yield SCRATCH
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def template(scratch: Path, django_db_blocker: pytest.FixtureRequest) -> Iterator[Template]:
+    """The migrated database that every test's own is copied from."""
+    with Template.made(scratch, django_db_blocker) as made:
+        yield made
+
+
+@pytest.fixture
+def database(template: Template) -> Iterator[Database]:
+    """A database of this test alone, as Django's connections; commits are real and nothing is flushed."""
+    with template.clone() as clone:
+        yield clone
+
+
+@pytest.fixture
+def database_url(database: Database) -> str:
+    """The address of this test's database for other processes, in the application's role."""
+    return database.app_url
+
+
+@pytest.fixture
+def clock(database: Database) -> Clock:
+    """The time that the database tells: it can be moved and stopped."""
+    return Clock.put_into(database)
+
+
+@pytest.fixture
+def spawn(database: Database, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Spawn]:
+    """Starts processes on this test's database; they end with it, and if it fails their words are shown."""
+    with Spawn(database, tmp_path, request.node.stash.setdefault(LOGS, [])) as started:
+        yield started
+
+
+@pytest.fixture
+def run_manage(database: Database) -> Manage:
+    """Runs `manage.py` to its end on this test's database."""
+    return Manage(database)
+
+
+@pytest.fixture
+def server(spawn: Spawn) -> Server:
+    """A real gunicorn on this test's database that answers."""
+    return Server.started(spawn)

@@ -1,0 +1,153 @@
+"""A PostgreSQL for the test run: migrated once, copied for each test, with a clock that obeys."""
+
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.core.management import call_command
+from django.db import connections
+from psycopg.conninfo import conninfo_to_dict
+
+from config import environment, postgres
+from config.cluster import SUPERUSER
+
+FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "4GB"}
+
+
+@dataclass(frozen=True)
+class Database:
+    """One test's database and the addresses of its roles."""
+
+    name: str
+    app_url: str
+    owner_url: str
+    superuser_url: str
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment in which a process works on this database."""
+        return {**os.environ, "DATABASE_URL": self.app_url, "DATABASE_OWNER_URL": self.owner_url}
+
+    def as_owner(self, *statements: str) -> None:
+        """Run statements in the role that owns the schema."""
+        with closing(psycopg.connect(self.owner_url, autocommit=True)) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def as_superuser(self, *statements: str) -> None:
+        """Run statements as nobody in production can."""
+        with closing(psycopg.connect(self.superuser_url, autocommit=True)) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+
+@dataclass(frozen=True)
+class Template:
+    """The migrated database; nobody works in it, for it could not be copied then."""
+
+    folder: Path
+    blocker: Any
+    numbers: Iterator[int]
+
+    @classmethod
+    @contextmanager
+    def made(cls, scratch: Path, blocker: Any) -> Iterator["Template"]:
+        """Start a server that forgets durability for speed, and migrate in the owner's role."""
+        folder = scratch / "cluster"
+        postgres.hold(folder, pg_bin=environment.read().pg_bin, extra=FAST)
+        template = cls(folder, blocker, itertools.count(1))
+        with blocker.unblock(), template.used(template.database(postgres.DATABASE)):
+            call_command("migrate", database="owner", verbosity=0)
+            call_command("createcachetable", database="owner", verbosity=0)
+            call_command("collectstatic", interactive=False, verbosity=0)
+        try:
+            yield template
+        finally:
+            postgres.release(folder)
+
+    def database(self, name: str) -> Database:
+        """The database of this name in the test server, whether it is there or not."""
+        roles = (postgres.APP, postgres.OWNER, SUPERUSER)
+        return Database(name, *(postgres.url(self.folder, role=role, database=name) for role in roles))
+
+    @contextmanager
+    def clone(self) -> Iterator[Database]:
+        """A copy for one test, in use as Django's connections; dropped even if others still work in it."""
+        clone = self.database(f"test_{next(self.numbers)}")
+        self.database("postgres").as_owner(f"CREATE DATABASE {clone.name} TEMPLATE {postgres.DATABASE}")
+        try:
+            with self.blocker.unblock(), self.used(clone):
+                yield clone
+        finally:
+            self.database("postgres").as_superuser(f"DROP DATABASE {clone.name} WITH (FORCE)")
+
+    @contextmanager
+    def used(self, database: Database) -> Iterator[None]:
+        """Let Django's two aliases point to this database, in every thread."""
+        connections.close_all()
+        for alias, url in (("default", database.app_url), ("owner", database.owner_url)):
+            parts = conninfo_to_dict(url)
+            names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+            connections.settings[alias].update({name: parts[libpq] for name, libpq in names.items()})
+        try:
+            yield
+        finally:
+            connections.close_all()
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What `tieout_now()` says in one database."""
+
+    database: Database
+
+    @classmethod
+    def put_into(cls, database: Database) -> "Clock":
+        """Replace the clock by one that reads a table; it runs like the real one until it is moved."""
+        database.as_owner(
+            'CREATE TABLE test_clock ("offset" interval NOT NULL, fixed timestamptz)',
+            "INSERT INTO test_clock VALUES ('0', NULL)",
+            "CREATE OR REPLACE FUNCTION tieout_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS "
+            "'SELECT coalesce(fixed, clock_timestamp()) + \"offset\" FROM public.test_clock'",
+        )
+        return cls(database)
+
+    def advance(self, seconds: float | timedelta) -> None:
+        """Move it on (or back) by seconds."""
+        step = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
+        self._write('UPDATE test_clock SET "offset" = "offset" + %s', step)
+
+    def set(self, instant: datetime) -> None:
+        """Stop it at this instant; it moves only by `advance` from now on."""
+        if instant.tzinfo is None:
+            raise ValueError("The instant has no time zone.")
+        self._write("UPDATE test_clock SET \"offset\" = '0', fixed = %s", instant)
+
+    def now(self) -> datetime:
+        """What it says, in UTC."""
+        with closing(psycopg.connect(self.database.owner_url, options="-c TimeZone=UTC")) as connection:
+            row = connection.execute("SELECT tieout_now()").fetchone()
+        assert row is not None
+        instant: datetime = row[0]
+        return instant
+
+    def _write(self, statement: str, value: object) -> None:
+        with closing(psycopg.connect(self.database.owner_url, autocommit=True)) as connection:
+            connection.execute(statement.encode(), [value])
+
+
+def sweep(own: Path) -> None:
+    """Stop and remove what test runs that were killed have left behind."""
+    for folder in own.parent.glob("tieout-tests-*"):
+        cluster = folder / "cluster"
+        if folder == own or not (cluster / "holders").is_dir():
+            continue
+        if postgres.stop_unheld(cluster):
+            shutil.rmtree(folder, ignore_errors=True)
