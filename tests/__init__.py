@@ -1,0 +1,1 @@
+"""Tests of every floor, and what they share."""
