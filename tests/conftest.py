@@ -27,6 +27,7 @@ django.setup()
 
 from tests.databases import Clock, Database, Template, sweep  # noqa: E402
 from tests.processes import LOGS, Manage, Server, Spawn  # noqa: E402
+from tests.sandboxes import sandbox as sandbox  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
