@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 SUPERUSER = "postgres"
 OLDEST = 15
 START_S = 60
-STOP_S = 10
+STOP_S = 4
 ORPHANS_S = 10
 # The address of a socket has 108 bytes, and the last is nought.
 SOCKET_BYTES = 107
@@ -117,7 +117,7 @@ class Cluster:
             raise PostgresError(f"The embedded PostgreSQL did not start: {why}")
 
     def stop(self) -> None:
-        """Stop the server, if it lives, within ten seconds; without its farewell where it takes longer."""
+        """Stop the server, if it lives, within four seconds; without its farewell where it takes longer."""
         for how in (signal.SIGINT, signal.SIGQUIT):
             server = self.process()
             if server is None:

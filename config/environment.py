@@ -4,6 +4,7 @@ import base64
 import binascii
 import os
 import re
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -28,6 +29,14 @@ def _port(value: object) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= 65535:
         return int(text)
     raise ValueError(f"{text!r} is not a port. Give a whole number from 1 to 65535.")
+
+
+def _address(value: str) -> str:
+    try:
+        ip_address(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is no IP address. Give 127.0.0.1 or 0.0.0.0, say.") from None
+    return f"[{value}]" if ":" in value else value
 
 
 def _yes_or_no(value: object) -> bool:
@@ -154,6 +163,7 @@ class Environment(BaseSettings):
     # Defaults are validated too, so that what is missing is reported together with what is wrong.
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", validate_default=True)
 
+    bind: Annotated[str, AfterValidator(_address)] = "127.0.0.1"
     port: Port = 8000
     sandbox_port: Port = 8010
     data_dir: Annotated[Path, BeforeValidator(_folder)] = ROOT / ".data"

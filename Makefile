@@ -1,0 +1,55 @@
+# Everything that is run by hand or by CI. Each target installs what it needs.
+
+PYTHON ?= python3
+BIN := .venv/bin
+# A lock that has changed has another stamp, so the next target installs it, and the one after does not.
+RUNTIME := .venv/runtime-$(shell cksum requirements.lock | tr -cs '0-9\n' - | cut -d- -f1)
+DEVELOPMENT := .venv/development-$(shell cksum requirements-test.lock | tr -cs '0-9\n' - | cut -d- -f1)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: demo serve test test-postgres15 check dev lock
+
+demo: $(RUNTIME)
+	exec $(BIN)/python -m config.demo
+
+serve: $(RUNTIME)
+	exec $(BIN)/python -m config.serve
+
+test: $(DEVELOPMENT)
+	bash .ci/need chromium /usr/bin/chromium
+	$(PYTEST)
+
+test-postgres15: $(DEVELOPMENT)
+	bash .ci/need postgresql-15 /usr/lib/postgresql/15/bin/postgres
+	PG_BIN=/usr/lib/postgresql/15/bin $(PYTEST) -m database
+
+check: $(DEVELOPMENT)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(BIN)/python .ci/audit.py requirements.lock
+
+dev: $(DEVELOPMENT)
+
+lock: $(DEVELOPMENT)
+	$(COMPILE) $(UPGRADE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) $(UPGRADE) pyproject.toml --group dev --constraint requirements.lock --output-file requirements-test.lock
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer; set PYTHON.")'
+	$(PYTHON) -m venv .venv
+
+$(RUNTIME): | $(BIN)/python
+	@echo "Installing what Tieout needs to run …"
+	$(INSTALL) --requirement requirements.lock
+	@rm -f .venv/runtime-* && touch $@
+
+$(DEVELOPMENT): | $(BIN)/python
+	@echo "Installing what the tests and checks need …"
+	$(INSTALL) --requirement requirements-test.lock
+	@rm -f .venv/development-* .venv/runtime-* && touch $@ $(RUNTIME)

@@ -1,0 +1,124 @@
+"""Runs the processes that together are one Tieout, and stops all of them when one ends or somebody says so."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+
+from config import postgres
+from config.environment import ROOT
+
+BEAT_S = 0.25
+# Together with PostgreSQL's own stop it stays under the promised fifteen seconds.
+STOP_S = 8
+PR_SET_PDEATHSIG = 1
+
+
+class Stopped(Exception):
+    """Somebody asked to stop: Ctrl-C, SIGTERM, or the end of the process that started this one."""
+
+
+class Processes:
+    """Children by name, each in a process group of its own, so that Ctrl-C reaches them in order only."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._parent = os.getppid()
+
+    def __enter__(self) -> "Processes":
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _stop)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # A second Ctrl-C must not break off the stopping.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        self._stop_all()
+
+    def start(self, name: str, *command: str) -> None:
+        """Start `python *command` under this name."""
+        self._running[name] = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )
+
+    def wait_for(self, met: Callable[[], bool], *, seconds: float, what: str) -> None:
+        """Wait until it is so; raises ImproperlyConfigured when it does not become so or a child ends."""
+        until = time.monotonic() + seconds
+        while not met():
+            self._look()
+            if time.monotonic() > until:
+                raise ImproperlyConfigured(f"{what} did not happen within {seconds:.0f} s.")
+            time.sleep(BEAT_S)
+
+    def watch(self) -> None:
+        """Stay until somebody asks to stop (raises Stopped) or a child ends (raises ImproperlyConfigured)."""
+        while True:
+            self._look()
+            time.sleep(BEAT_S)
+            # Does nothing while the database runs; starts an embedded one that was killed.
+            postgres.ensure()
+
+    def _look(self) -> None:
+        if os.getppid() != self._parent:
+            raise Stopped
+        for name, process in self._running.items():
+            if process.poll() is not None:
+                raise ImproperlyConfigured(f"The {name} ended by itself with {process.returncode}.")
+
+    def _stop_all(self) -> None:
+        for process in self._running.values():
+            process.terminate()
+        until = time.monotonic() + STOP_S
+        while time.monotonic() < until and any(p.poll() is None for p in self._running.values()):
+            time.sleep(0.05)
+        for process in self._running.values():
+            try:
+                # What a child left behind in its group goes as well.
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        for process in self._running.values():
+            process.wait()
+
+
+def prepare() -> None:
+    """Bring the database and the static files to the state of this code."""
+    call_command("migrate", database="owner", interactive=False, verbosity=0)
+    call_command("createcachetable", database="owner", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+
+
+def gunicorn(bind: str, port: int) -> tuple[str, ...]:
+    """The command that serves the pages and the API."""
+    return (
+        *("-m", "gunicorn", "config.wsgi", "--no-control-socket", "--log-level", "warning"),
+        *("--worker-class", "gthread", "--workers", "2", "--threads", "4", "--graceful-timeout", "5"),
+        *("--bind", f"{bind}:{port}"),
+    )
+
+
+def manage(command: str) -> tuple[str, ...]:
+    """A command of manage.py."""
+    return (str(Path("manage.py")), command)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def _die_with_parent() -> None:
+    # Runs between fork and exec: even after kill -9 of the parent its children are asked to stop.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
