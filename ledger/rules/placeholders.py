@@ -1,0 +1,86 @@
+"""Placeholders such as {key} in paths, headers and payloads, and what `set` writes into a payload."""
+
+import copy
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from ledger.rules.errors import Malformed
+from ledger.rules.paths import split
+
+SET = frozenset({"key", "type", "amount", "currency", "source.system", "source.reference", "source.version"})
+"""What `set` may name: only what is known when an operation is handed over, and never changes afterwards."""
+SEND = SET | {"idempotency_key"}
+"""What the path and the headers of a send may name."""
+LOOKUP = SEND | {"destination_reference"}
+"""What a look-up may name."""
+LIST = frozenset({"since"})
+"""What a list may name."""
+
+_PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)*)\}")
+
+
+def named(template: str) -> tuple[str, ...]:
+    """Return the placeholders of a template, in order."""
+    return tuple(_PLACEHOLDER.findall(template))
+
+
+def unknown(template: str, known: frozenset[str]) -> list[str]:
+    """Return the placeholders of a template that nothing can fill, for a check of the configuration."""
+    return sorted({name for name in named(template) if name not in known})
+
+
+def fill(template: str, values: Mapping[str, str], *, encode: bool = False) -> str:
+    """Write values in place of a template's placeholders, percent-encoded where asked.
+
+    Raises Malformed, naming what is missing; so is an empty value: without it a path asks something else.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        value = values.get(match[1], "")
+        if not value:
+            raise Malformed(f"There is no {match[1]} to put in place of {match[0]}.")
+        return quote(value, safe="") if encode else value
+
+    return _PLACEHOLDER.sub(put, template)
+
+
+def apply_set(
+    payload: Mapping[str, Any], set: Mapping[str, str], values: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a copy of the payload with each dotted path of `set` written; raises Malformed."""
+    result: dict[str, Any] = copy.deepcopy(dict(payload))
+    for path, template in set.items():
+        put(result, path, fill(template, values))
+    return result
+
+
+def missing_set(payload: Mapping[str, Any], set: Mapping[str, str], values: Mapping[str, str]) -> list[str]:
+    """Return the sorted dotted paths where a payload does not carry what `set` asks for."""
+    return sorted(path for path, template in set.items() if _get(payload, path) != fill(template, values))
+
+
+def put(target: dict[str, Any], path: str, value: str) -> None:
+    """Write a value at a dotted path, making objects on the way; Malformed where something is in the way."""
+    names = split(path)
+    if not names:
+        raise Malformed("A path must name a member of the payload.", path=path)
+    place: Any = target
+    for name in names[:-1]:
+        place = place.setdefault(name, {}) if isinstance(place, dict) else _item(place, name)
+    if not isinstance(place, dict):
+        raise Malformed(f"{path} cannot be written: what is above it in the payload is no object.", path=path)
+    place[names[-1]] = value
+
+
+def _get(payload: object, path: str) -> object:
+    place = payload
+    for name in split(path):
+        place = place.get(name) if isinstance(place, Mapping) else _item(place, name)
+    return place
+
+
+def _item(place: object, name: str) -> object:
+    inside = isinstance(place, list) and name.isdecimal() and int(name) < len(place)
+    return place[int(name)] if inside else None  # type: ignore[index]

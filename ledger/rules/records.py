@@ -1,0 +1,305 @@
+"""Reading a destination's records, and judging what it holds for one operation: pure, and never a guess."""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+
+from ledger.rules import money
+from ledger.rules.calls import RecordMap
+from ledger.rules.digests import canonical
+from ledger.rules.states import Standing, Verdict
+
+TEXT_MAX = 200
+"""The longest id, reference or status that is read; the columns hold as much."""
+_MILLISECONDS_FROM = 10**11
+"""Epoch numbers from here on are milliseconds: as seconds they would lie beyond the year 5000."""
+_EPOCH_MAX = 10**14
+
+
+class Unreadable(ValueError):
+    """A record has a part that cannot be read; the words name the part, never its value."""
+
+
+@dataclass(frozen=True)
+class RecordSeen:
+    """One record of a destination, normalised; the amount is in major units.
+
+    `differs` names what is not as meant: "amount", "currency", "status". An amount that the record does not
+    carry is None, and so is a time that cannot be placed exactly, for want of a zone.
+    """
+
+    id: str
+    reference: str
+    amount: Decimal | None
+    currency: str
+    status: str
+    standing: Standing
+    occurred_at: datetime | None
+    differs: tuple[str, ...] = ()
+
+    @property
+    def live(self) -> bool:
+        """Say whether it stands: neither reversed nor declined."""
+        return self.standing in (Standing.DONE, Standing.PENDING)
+
+    def stored(self) -> dict[str, object]:
+        """Return it as the database keeps it; the amount is text."""
+        return {
+            "id": self.id,
+            "reference": self.reference,
+            "amount": None if self.amount is None else f"{self.amount:f}",
+            "currency": self.currency,
+            "status": self.status,
+            "standing": str(self.standing),
+            "occurred_at": None if self.occurred_at is None else self.occurred_at.isoformat(),
+            "differs": list(self.differs),
+        }
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a look-up found: our records only; `others` counts the items that carry another reference."""
+
+    verdict: Verdict
+    complete: bool
+    records: tuple[RecordSeen, ...] = ()
+    others: int = 0
+    why: str = ""
+
+    @property
+    def match(self) -> RecordSeen | None:
+        """The one match: the record that stands, or else the one that was declined."""
+        if self.verdict is not Verdict.ONE_MATCH:
+            return None
+        return next((record for record in self.records if record.live), self.records[-1])
+
+    @property
+    def standing(self) -> Standing | None:
+        """What the destination's status says of the one match."""
+        return self.match.standing if self.match else None
+
+    @property
+    def content_digest(self) -> str:
+        """Digest of the records found, whatever their order; it changes when what is there changes."""
+        parts = ("id", "reference", "amount", "currency", "status")
+        rows = sorted([str(record.stored()[part]) for part in parts] for record in self.records)
+        return hashlib.sha256(canonical(rows)).hexdigest()
+
+    def stored(self) -> list[dict[str, object]]:
+        """Return the records as the database keeps them; amounts are text."""
+        return [record.stored() for record in self.records]
+
+
+def search(expression: str | None, value: object) -> object:
+    """Return what a JMESPath finds in decoded JSON; None where there is none, or it does not apply."""
+    if expression is None:
+        return None
+    try:
+        found: object = jmespath.search(expression, value)
+    except JMESPathError:
+        return None
+    return found
+
+
+def read_text(value: object, part: str) -> str:
+    """Read a name or number that identifies something, "" for null; raises Unreadable."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Unreadable(f"{part} is neither text nor a whole number")
+    text = str(value)
+    if len(text) > TEXT_MAX:
+        raise Unreadable(f"{part} is longer than {TEXT_MAX} characters")
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise Unreadable(f"{part} has control characters")
+    return text
+
+
+def read_status(map: RecordMap, item: object) -> str:
+    """Read a record's status as text, "" where it carries none; true and false are statuses, too."""
+    value = search(map.status, item)
+    return str(value).lower() if isinstance(value, bool) else read_text(value, "status")
+
+
+def standing_of(map: RecordMap, status: str) -> Standing | None:
+    """Say what a status means by the type's rules; None where they do not list it."""
+    for standing, statuses in (
+        (Standing.VOID, map.void_statuses),
+        (Standing.FAILED, map.failed_statuses),
+        (Standing.PENDING, map.pending_statuses),
+        (Standing.DONE, map.done_statuses),
+    ):
+        if statuses is not None and status in statuses:
+            return standing
+    return Standing.DONE if map.done_statuses is None else None
+
+
+def read_money(map: RecordMap, item: object, *, assumed_currency: str = "") -> tuple[Decimal | None, str]:
+    """Read a record's amount in major units and its currency; None and "" where it does not carry them.
+
+    `assumed_currency` counts where the record names none. Raises Unreadable.
+    """
+    try:
+        named = search(map.currency, item)
+        currency = "" if named is None else money.read_currency(named)
+        value = search(map.amount, item)
+        if value is None:
+            return None, currency
+        if not (currency or assumed_currency):
+            raise Unreadable("amount: the record names no currency")
+        read = money.read(value, map.amount_unit, currency=currency or assumed_currency)
+    except money.MoneyError as error:
+        raise Unreadable(f"amount: {error.detail}") from None
+    return read.amount, read.currency
+
+
+def read_record(map: RecordMap, item: object, *, assumed_currency: str = "") -> RecordSeen:
+    """Read one record of a destination; raises Unreadable with the reason.
+
+    A status that the rules do not list is kept as not final, and named in `differs`. `assumed_currency`
+    counts where the record names no currency.
+    """
+    if not isinstance(item, dict):
+        raise Unreadable("it is not an object with members")
+    identity = read_text(search(map.id, item), "id")
+    if not identity:
+        raise Unreadable("it has no id")
+    status = read_status(map, item)
+    if map.status is not None and not status:
+        raise Unreadable("it has no status")
+    standing = standing_of(map, status) if map.status is not None else Standing.DONE
+    amount, currency = read_money(map, item, assumed_currency=assumed_currency)
+    return RecordSeen(
+        id=identity,
+        reference=read_text(search(map.reference, item), "reference"),
+        amount=amount,
+        currency=currency,
+        status=status,
+        standing=standing or Standing.PENDING,
+        occurred_at=read_instant(search(map.occurred_at, item)),
+        differs=() if standing else ("status",),
+    )
+
+
+def read_instant(value: object) -> datetime | None:
+    """Read RFC 3339 with an offset, or (milli)seconds since 1970; None for what cannot be placed exactly."""
+    try:
+        if isinstance(value, str):
+            instant = datetime.fromisoformat(value)
+            return None if instant.tzinfo is None else instant.astimezone(UTC)
+        if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 < value < _EPOCH_MAX:
+            seconds = Decimal(value) / 1000 if value >= _MILLISECONDS_FROM else Decimal(value)
+            return datetime.fromtimestamp(float(seconds), UTC)
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def judge(
+    items: Iterable[object],
+    *,
+    map: RecordMap,
+    reference: str,
+    amount: Decimal | None,
+    currency: str | None,
+    complete: bool,
+    why: str = "",
+    single_page: bool = False,
+) -> Found:
+    """Say what the items prove of one operation; each item's own reference is compared, filtered or not.
+
+    `complete`: the answer was read to its end; `why` it was not. `single_page`: only one page was asked
+    for, so that an item with another reference shows that the filter was ignored, and the end is not known.
+    """
+    ours, others, problem = _ours(items, map=map, reference=reference, currency=currency or "")
+    if single_page and others and complete:
+        complete, why = False, "The filter was ignored, and only one page was read."
+    if problem and complete:
+        complete, why = False, problem
+    records, problem = _once(ours)
+    if problem and complete:
+        complete, why = False, problem
+    compared = tuple(_compare(record, amount=amount, currency=currency or "", map=map) for record in records)
+    lacking = [record for record in compared if amount is not None and map.amount and record.amount is None]
+    if lacking and complete:
+        complete, why = False, f"A record that carries our reference has no amount: {lacking[0].id}."
+    verdict = _verdict(compared, complete=complete)
+    return Found(verdict, complete, compared, others, why or _words(verdict, compared))
+
+
+def _ours(
+    items: Iterable[object], *, map: RecordMap, reference: str, currency: str
+) -> tuple[list[tuple[RecordSeen, object]], int, str]:
+    ours: list[tuple[RecordSeen, object]] = []
+    others, problem = 0, ""
+    for item in items:
+        try:
+            if _reference(map, item) == reference:
+                ours.append((read_record(map, item, assumed_currency=currency), item))
+            else:
+                others += 1
+        except Unreadable as error:
+            problem = problem or f"A record in the answer cannot be read: {error}."
+    return ours, others, problem
+
+
+def _reference(map: RecordMap, item: object) -> str:
+    """Return an item's own reference, however odd; raises Unreadable where it cannot be told from ours."""
+    value = search(map.reference, item)
+    if not isinstance(item, dict) or isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise Unreadable("reference is neither text nor a whole number")
+    return "" if value is None else str(value)
+
+
+def _once(ours: Sequence[tuple[RecordSeen, Any]]) -> tuple[list[RecordSeen], str]:
+    """Return each record once: pages may overlap. One id with two contents proves nothing."""
+    seen: dict[str, tuple[RecordSeen, Any]] = {}
+    problem = ""
+    for record, item in ours:
+        if record.id in seen and seen[record.id][1] != item:
+            problem = f"One id came with two contents: {record.id}."
+        seen[record.id] = (record, item)
+    return [record for record, _ in seen.values()], problem
+
+
+def _compare(record: RecordSeen, *, amount: Decimal | None, currency: str, map: RecordMap) -> RecordSeen:
+    differs = list(record.differs)
+    if amount is not None:
+        if record.currency and record.currency != currency:
+            differs.append("currency")
+        if record.amount is not None and record.amount != amount:
+            differs.append("amount")
+    if record.standing is Standing.VOID:
+        differs.append("status")
+    return replace(record, differs=tuple(dict.fromkeys(differs)))
+
+
+def _verdict(records: Sequence[RecordSeen], *, complete: bool) -> Verdict:
+    live = [record for record in records if record.live]
+    if len(live) > 1:
+        return Verdict.SEVERAL
+    if not complete:
+        return Verdict.COULD_NOT_LOOK
+    if not records:
+        return Verdict.ABSENT
+    # Reversed or declined records beside the one that stands are history; without it they are the answer.
+    answer = live or records
+    return Verdict.DIFFERS if any(record.differs for record in answer) else Verdict.ONE_MATCH
+
+
+def _words(verdict: Verdict, records: Sequence[RecordSeen]) -> str:
+    match verdict:
+        case Verdict.DIFFERS:
+            names = sorted({name for record in records for name in record.differs})
+            return f"It is there, with another {' and '.join(names)}."
+        case Verdict.SEVERAL:
+            return f"{sum(record.live for record in records)} records carry our reference."
+        case _:
+            return ""
