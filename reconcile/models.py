@@ -1,0 +1,246 @@
+"""Plans, their runs, what each run staged, and what it found."""
+
+import uuid
+from datetime import datetime
+from typing import Self
+from zoneinfo import ZoneInfo
+
+from django.db import models
+from django.db.models import F, Q
+
+from ledger.models import Case, Operation, OperationType, TieoutNow
+from ledger.rules.states import Standing
+from reconcile.classes import ItemClass
+
+
+class PlanQuerySet(models.QuerySet["Plan"]):
+    """Questions about plans."""
+
+    def scheduled(self) -> Self:
+        """Plans that run by themselves."""
+        return self.exclude(schedule="")
+
+    def due(self, now: datetime) -> Self:
+        """Plans whose time has come."""
+        return self.scheduled().filter(next_run_at__lte=now)
+
+
+class Plan(models.Model):
+    """A scheduled comparison of what was meant with what the destination holds."""
+
+    name = models.SlugField(max_length=100, unique=True)
+    operation_type = models.ForeignKey(OperationType, on_delete=models.PROTECT, related_name="plans")
+    schedule = models.CharField(max_length=100, blank=True)
+    """Cron, read in the plan's zone; blank: it runs only when asked."""
+    timezone = models.CharField(max_length=64)
+    window_s = models.FloatField()
+    grace_s = models.FloatField()
+    tolerance = models.JSONField(default=dict)
+    """Currency to amount, as text: differences up to this much are matched."""
+    recipients = models.JSONField(default=list)
+    next_run_at = models.DateTimeField(null=True)
+    """Emptied when schedule or zone change; the next sweep computes it."""
+    changed_at = models.DateTimeField(db_default=TieoutNow())
+
+    objects = PlanQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="plan_window_positive", condition=Q(window_s__gt=0)),
+            models.CheckConstraint(name="plan_grace_not_negative", condition=Q(grace_s__gte=0)),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone in which its days begin and end."""
+        return ZoneInfo(self.timezone)
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    """Questions about runs."""
+
+    def running(self) -> Self:
+        """Runs that somebody is at work on, or was until the process stopped."""
+        return self.filter(state=Run.State.RUNNING)
+
+    def abandoned(self, now: datetime) -> Self:
+        """Runs whose process has stopped without a word."""
+        return self.running().filter(lease_until__lte=now)
+
+
+class Run(models.Model):
+    """One execution of a plan; what it says is one snapshot, which page, command and export share."""
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="runs")
+    actor = models.CharField(max_length=150)
+    window_from = models.DateTimeField()
+    window_to = models.DateTimeField()
+    """The window is half-open: what is accepted at this very instant belongs to the next one."""
+    grace_s = models.FloatField()
+    state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    started_at = models.DateTimeField(db_default=TieoutNow())
+    finished_at = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    pages = models.JSONField(default=list)
+    """How many records each page of the destination's list held."""
+    records = models.PositiveIntegerField(default=0)
+    repeated = models.PositiveIntegerField(default=0)
+    """Records that came twice under one id, because they changed while the list was read; counted once."""
+    counted = models.JSONField(default=dict)
+    """The totals that were taken another way than by class: see `reconcile.tying`."""
+    classes = models.JSONField(default=dict)
+    tie = models.JSONField(default=dict)
+    totals = models.JSONField(default=dict)
+    residual = models.JSONField(default=dict)
+    settled = models.JSONField(default=dict)
+    """What the run did in the ledger afterwards: completed, held and so on, each with a count."""
+    digest = models.CharField(max_length=64, blank=True)
+    why_failed = models.CharField(max_length=500, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(name="run_one_running", fields=["plan"], condition=Q(state="running")),
+            models.CheckConstraint(
+                name="run_state_known", condition=Q(state__in=["running", "done", "failed"])
+            ),
+            models.CheckConstraint(name="run_window_has_length", condition=Q(window_from__lt=F("window_to"))),
+            models.CheckConstraint(
+                name="run_lease_while_running",
+                condition=Q(state="running", lease_until__isnull=False, finished_at__isnull=True)
+                | (~Q(state="running") & Q(lease_until__isnull=True, finished_at__isnull=False)),
+            ),
+            models.CheckConstraint(name="run_failure_has_words", condition=~Q(state="failed", why_failed="")),
+            models.CheckConstraint(name="run_done_has_digest", condition=~Q(state="done", digest="")),
+        ]
+        indexes = [models.Index(name="run_of_plan", fields=["plan", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.plan_id} {self.uid}"
+
+    @property
+    def explained(self) -> bool:
+        """Say whether the classes add up to the totals that were taken another way."""
+        return bool(self.tie) and bool(self.tie["ties"])
+
+
+class Record(models.Model):
+    """One line of what a run staged: an operation of its window, or a record of the destination's list.
+
+    An item is a line with a class; a record that is compared with an operation is that operation's `pair` and
+    has no class of its own. Lines are removed when a later run of the plan is done.
+    """
+
+    class Side(models.TextChoices):
+        LEDGER = "ledger"
+        DESTINATION = "destination"
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="lines", db_index=False)
+    side = models.CharField(max_length=11, choices=Side)
+    number = models.PositiveIntegerField()
+    external_id = models.CharField(max_length=200, blank=True)
+    """The record's id there; for an operation the one that it is known by there."""
+    reference = models.CharField(max_length=200, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    status = models.CharField(max_length=100, blank=True)
+    standing = models.CharField(max_length=10, blank=True)
+    occurred_at = models.DateTimeField(null=True)
+    seen_at = models.DateTimeField(null=True)
+    """When the page that it came in was asked for."""
+    readable = models.BooleanField(default=True)
+    why = models.CharField(max_length=300, blank=True)
+    operation = models.ForeignKey(
+        Operation, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    state = models.CharField(max_length=10, blank=True)
+    cancelled = models.BooleanField(default=False)
+    held = models.BooleanField(default=False)
+    fresh = models.BooleanField(default=False)
+    """Accepted, or last tried, within the plan's grace."""
+    looked = models.CharField(max_length=20, blank=True)
+    """What a look-up of its own found in this run, where the list did not hold it."""
+    item_class = models.CharField(max_length=30, null=True)
+    pair = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="paired_with")
+    """The one record that an operation is compared with; the database lets no record be compared twice."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="record_number_once", fields=["run", "side", "number"]),
+            models.CheckConstraint(name="record_side_known", condition=Q(side__in=["ledger", "destination"])),
+            models.CheckConstraint(
+                name="record_class_known",
+                condition=Q(item_class__isnull=True) | Q(item_class__in=sorted(map(str, ItemClass))),
+            ),
+            models.CheckConstraint(
+                name="record_standing_known",
+                condition=Q(standing="") | Q(standing__in=sorted(map(str, Standing))),
+            ),
+            models.CheckConstraint(
+                name="record_ledger_has_operation", condition=~Q(side="ledger", operation__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="record_pair_of_ledger", condition=Q(side="ledger") | Q(pair__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="record_unreadable_says_why", condition=Q(readable=True) | ~Q(why="")
+            ),
+        ]
+        indexes = [models.Index(name="record_by_id", fields=["run", "external_id"])]
+
+    def __str__(self) -> str:
+        return f"{self.side} {self.number}"
+
+
+class Finding(models.Model):
+    """What a run found in one class under one reference; it is carried on from run to run."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="findings")
+    item_class = models.CharField(max_length=30)
+    reference = models.CharField(max_length=200, blank=True)
+    items = models.PositiveIntegerField(default=1)
+    """How many items it stands for: of four records under one reference, three are duplicates."""
+    operation = models.ForeignKey(Operation, null=True, on_delete=models.PROTECT, related_name="findings")
+    state = models.CharField(max_length=10, blank=True)
+    """The operation's state when it was compared."""
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    """The difference for over and under, the surplus for duplicates, else the item's own."""
+    currency = models.CharField(max_length=3, blank=True)
+    why = models.CharField(max_length=500)
+    destination = models.JSONField(default=list)
+    """The destination's records under this reference, the compared one first; amounts are text."""
+    seen_at = models.DateTimeField(null=True)
+    first_seen_at = models.DateTimeField(db_default=TieoutNow())
+    fingerprint = models.CharField(max_length=64)
+    """Digest of what was found, so that a case that a person closed is opened again only by something new."""
+    is_open = models.BooleanField(default=True)
+    case = models.ForeignKey(Case, null=True, on_delete=models.PROTECT, related_name="findings")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                name="finding_class_known", condition=Q(item_class__in=sorted(map(str, ItemClass)))
+            ),
+            models.CheckConstraint(name="finding_says_why", condition=~Q(why="")),
+            models.CheckConstraint(name="finding_stands_for_items", condition=Q(items__gte=1)),
+            models.CheckConstraint(
+                name="finding_amount_with_currency",
+                condition=Q(amount__isnull=True, currency="") | (Q(amount__isnull=False) & ~Q(currency="")),
+            ),
+        ]
+        indexes = [models.Index(name="finding_by_reference", fields=["item_class", "reference"])]
+
+    def __str__(self) -> str:
+        return f"{self.item_class} {self.reference}"
