@@ -1,0 +1,41 @@
+"""The only writers of an operation. Every state change is a verb with its actor, its reason and its event."""
+
+from ledger.actions.accepting import Reply, claim, submit
+from ledger.actions.cases import close_case, open_case
+from ledger.actions.claiming import Claimed, claim_to_send, start
+from ledger.actions.looking import before_send, keep_lookup
+from ledger.actions.people import attest, cancel, end, permit, withdraw
+from ledger.actions.reading import facts, latest_lookup, lookup_fact, sitting
+from ledger.actions.recording import record
+from ledger.actions.resolving import expire, hold, reopen, settle
+from ledger.actions.submission import Submission
+from ledger.rules.outcomes import Report
+
+__all__ = [
+    "Claimed",
+    "Reply",
+    "Report",
+    "Submission",
+    "attest",
+    "before_send",
+    "cancel",
+    "claim",
+    "claim_to_send",
+    "close_case",
+    "end",
+    "expire",
+    "facts",
+    "hold",
+    "keep_lookup",
+    "latest_lookup",
+    "lookup_fact",
+    "open_case",
+    "permit",
+    "record",
+    "reopen",
+    "settle",
+    "sitting",
+    "start",
+    "submit",
+    "withdraw",
+]

@@ -1,0 +1,212 @@
+"""Accept and claim: the row is ours or it is not, and the database decides."""
+
+import json
+import unicodedata
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+
+from ledger.actions import claiming, resolving
+from ledger.actions.changing import locked
+from ledger.actions.submission import Prepared, Submission, prepare, refuse_changed, type_named
+from ledger.models import Attempt, Operation, TieoutNow
+from ledger.rules import digests, tokens
+from ledger.rules.decisions import Next, Step
+from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
+from ledger.rules.states import State
+from ledger.sql import statement
+
+LEASE_MAX_S = 86400.0
+FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
+Decision = Literal["proceed", "wait", "hold", "skip", "refuse"]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the automation is told: one decision, and what it rests on."""
+
+    decision: Decision
+    operation: Operation
+    attempt: Attempt | None = None
+    token: str | None = None
+    retry_at: datetime | None = None
+    created: bool = False
+    replayed: bool = False
+    reason: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+def submit(submission: Submission, *, actor: str) -> Reply:
+    """Take an operation that Tieout performs; the same one again is answered with where it stands."""
+    kind = type_named(submission.type_name)
+    if not kind.by_tieout:
+        raise WrongDoor(f"{kind.name} is performed by the caller: claim it at operations/claim.")
+    if submission.attempt_id is not None or submission.lease_s is not None:
+        raise Malformed("attempt_id and lease_s belong to a claim; Tieout makes its own attempts.")
+    prepared = prepare(submission, kind)
+    operation_id = _accept(submission, prepared, actor=actor, claim=None)
+    if operation_id is not None:
+        operation = Operation.objects.select_related("operation_type__destination").get(pk=operation_id)
+        return Reply("proceed", operation, created=True, warnings=_warnings(prepared))
+    return _again(submission, prepared, actor=actor)
+
+
+def claim(submission: Submission, *, actor: str) -> Reply:
+    """Claim an operation that the caller performs: proceed, wait, hold or skip."""
+    kind = type_named(submission.type_name)
+    if kind.by_tieout:
+        raise WrongDoor(f"{kind.name} is performed by Tieout: hand it over at operations.")
+    lease_s = kind.lease_s if submission.lease_s is None else submission.lease_s
+    if not 1 <= lease_s <= LEASE_MAX_S:
+        raise Malformed(f"lease_s is from 1 to {LEASE_MAX_S:g} seconds.")
+    prepared = prepare(submission, kind)
+    if submission.attempt_id is not None:
+        _refuse_elsewhere(submission.attempt_id, prepared)
+    ticket = claiming.Ticket(
+        actor=actor,
+        lease_s=lease_s,
+        started=submission.attempt_id is None,
+        caller_id=submission.attempt_id,
+        run=submission.source.get("run", ""),
+    )
+    try:
+        operation_id = _accept(submission, prepared, actor=actor, claim=ticket)
+        if operation_id is None:
+            return _again(submission, prepared, actor=actor, ticket=ticket)
+    except IntegrityError as error:
+        if "caller_id" not in str(error):
+            raise
+        raise _elsewhere() from None
+    operation = Operation.objects.select_related("operation_type__destination").get(pk=operation_id)
+    attempt = operation.attempts.get(uid=ticket.attempt_uid)
+    return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=_warnings(prepared))
+
+
+def _accept(
+    submission: Submission, prepared: Prepared, *, actor: str, claim: claiming.Ticket | None
+) -> int | None:
+    """Write the operation, and the claim where there is one; None where the key is taken."""
+    values = _values(submission, prepared, actor=actor, ticket=claim)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement("accept"), values)
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        operation_id: int = row[0]
+        # The insert may have waited long for a key that was then given up: no lease is born expired.
+        if claim is not None and row[1] < claim.lease_s - 1:
+            until = TieoutNow() + timedelta(seconds=claim.lease_s)
+            Attempt.objects.filter(operation=operation_id).update(lease_until=until)
+            Operation.objects.filter(pk=operation_id).update(lease_until=until)
+    return operation_id
+
+
+def _values(
+    submission: Submission, prepared: Prepared, *, actor: str, ticket: claiming.Ticket | None
+) -> dict[str, Any]:
+    kind = prepared.operation_type
+    source = submission.source
+    return {
+        "uid": prepared.uid,
+        "type_id": kind.pk,
+        "key": prepared.key,
+        "description": submission.description,
+        "subject": submission.subject,
+        "amount": prepared.amount,
+        "currency": prepared.currency,
+        "source_system": source.get("system", ""),
+        "source_reference": source.get("reference", ""),
+        "source_version": source.get("version", ""),
+        "payload_digest": prepared.payload_digest,
+        "leaf_digests": json.dumps(prepared.leaf_digests()),
+        "payload_sealed": prepared.sealed(),
+        "idempotency_key": key_for(prepared, generation=1),
+        "actor": actor,
+        "run": source.get("run", ""),
+        "data": json.dumps({"source": {**source}} if source else {}),
+        "claimed": ticket is not None,
+        "started": ticket is not None and ticket.started,
+        "contract": json.dumps(kind.contract),
+        "account": kind.destination.account,
+        "lease_s": ticket.lease_s if ticket else 0,
+        "attempt_uid": ticket.attempt_uid if ticket else None,
+        "caller_id": ticket.caller_id if ticket else None,
+        "token_hash": tokens.token_hash(ticket.token) if ticket else "",
+    }
+
+
+def key_for(prepared: Prepared, *, generation: int) -> str:
+    """Return the idempotency key that the destination will see."""
+    kind = prepared.operation_type
+    return digests.idempotency_key(
+        installation=settings.INSTALLATION,
+        destination=kind.destination.name,
+        account=kind.destination.account,
+        type=kind.name,
+        key=prepared.key,
+        generation=generation,
+        key_max=kind.promises.key_max,
+    )
+
+
+def _again(
+    submission: Submission, prepared: Prepared, *, actor: str, ticket: claiming.Ticket | None = None
+) -> Reply:
+    """Answer for an operation that exists: what the winner wrote is read, and decides."""
+    found = Operation.objects.get(operation_type=prepared.operation_type, key=prepared.key)
+    refuse_changed(found, prepared)
+    with locked(found.pk) as (operation, now):
+        if operation.state == State.RUNNING and operation.lease_until and operation.lease_until <= now:
+            resolving.expire_locked(operation, now, actor="policy")
+        if ticket is not None and operation.state == State.RUNNING:
+            held = claiming.claim_repeated(operation, ticket)
+            if held is not None:
+                return Reply("proceed", operation, held, ticket.token, replayed=True)
+        step = resolving.advance(operation, now)
+        if ticket is not None and step.next is Next.SEND and (step.at is None or step.at <= now):
+            attempt = claiming.claim_locked(operation, now, ticket)
+            if attempt is not None:
+                return Reply("proceed", operation, attempt, ticket.token)
+            step = resolving.advance(operation, now)
+        return _standing(operation, step)
+
+
+def _standing(operation: Operation, step: Step) -> Reply:
+    """Say where an operation stands that nobody may claim now."""
+    if operation.state == State.COMPLETED:
+        return Reply("skip", operation, replayed=True, reason="It is done.")
+    if operation.state == State.FAILED and step.next is not Next.SEND:
+        return Reply("hold", operation, reason=step.why)
+    if operation.held_at is not None and step.next is not Next.SEND:
+        return Reply("hold", operation, reason="Software has stopped; a person decides.")
+    return Reply("wait", operation, retry_at=step.at, replayed=True, reason=step.why)
+
+
+def _refuse_elsewhere(attempt_id: uuid.UUID, prepared: Prepared) -> None:
+    known = Attempt.objects.select_related("operation").filter(caller_id=attempt_id).first()
+    if known is None:
+        return
+    same = (
+        known.operation.operation_type_id == prepared.operation_type.pk
+        and known.operation.key == prepared.key
+    )
+    if not same:
+        raise _elsewhere()
+
+
+def _elsewhere() -> AttemptIdElsewhere:
+    return AttemptIdElsewhere("This attempt_id belongs to another attempt; make a new one for each claim.")
+
+
+def _warnings(prepared: Prepared) -> list[str]:
+    """Name another key of the type that differs only by Unicode normalisation."""
+    if prepared.key.isascii():
+        return []
+    other = {unicodedata.normalize(form, prepared.key) for form in FORMS} - {prepared.key}
+    if other and Operation.objects.filter(operation_type=prepared.operation_type, key__in=other).exists():
+        return ["Another operation's key differs from this one only by Unicode normalisation."]
+    return []

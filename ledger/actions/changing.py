@@ -1,0 +1,87 @@
+"""The one way in which an operation's row changes: locked, guarded by its revision, and told by an event."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from ledger.models import Attempt, Command, Event, Operation, TieoutNow, database_now
+from ledger.rules.errors import Conflict, LostRace, NotFound
+from ledger.rules.states import State
+
+
+@contextmanager
+def locked(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
+    """Open a transaction that holds the operation's row; the time is read after the wait for it."""
+    with transaction.atomic():
+        operation = (
+            Operation.objects.select_for_update(of=("self",))
+            .select_related("operation_type__destination")
+            .filter(pk=operation_id)
+            .first()
+        )
+        if operation is None:
+            raise NotFound("There is no such operation.")
+        yield operation, database_now()
+
+
+def change(
+    operation: Operation,
+    *,
+    kind: str,
+    actor: str,
+    reason: str,
+    to: State | None = None,
+    attempt: Attempt | None = None,
+    command_id: uuid.UUID | None = None,
+    data: Mapping[str, Any] | None = None,
+    **fields: object,
+) -> None:
+    """Write fields and, where `to` is given, the move; one event tells it. LostRace: someone was first."""
+    source = operation.state
+    if to is not None:
+        fields = {**_arriving(to), **fields, "state": to}
+    revision = operation.revision + 1
+    guarded = Operation.objects.filter(pk=operation.pk, state=source, revision=operation.revision)
+    if not guarded.update(**fields, revision=revision, changed_at=TieoutNow()):
+        raise LostRace("Somebody else changed this operation first; read it again.")
+    for name, value in fields.items():
+        setattr(operation, name, value)
+    operation.revision = revision
+    Event.objects.create(
+        operation=operation,
+        attempt=attempt,
+        kind=kind,
+        actor=actor,
+        reason=reason,
+        state_from=source if to is not None else "",
+        state_to=to or "",
+        command_id=command_id,
+        revision=revision,
+        data=dict(data or {}),
+    )
+
+
+def _arriving(to: State) -> dict[str, object]:
+    """Fields that a state empties; what it needs is given with the move."""
+    empty: dict[str, object] = {"lease_until": None, "next_try_at": None, "look_at": None, "nudged_at": None}
+    if to is not State.UNCERTAIN:
+        empty |= {"look_count": 0}
+    if to in (State.COMPLETED, State.FAILED):
+        empty |= {"finished_at": TieoutNow(), "taken_at": None}
+    return empty
+
+
+def first_time(command_id: uuid.UUID | None, operation: Operation, *, action: str, actor: str) -> bool:
+    """Keep a person's command; False where the same click was carried out before. Needs the row's lock."""
+    if command_id is None:
+        return True
+    command, created = Command.objects.get_or_create(
+        command_id=command_id, defaults={"operation": operation, "action": action, "actor": actor}
+    )
+    if not created and (command.operation_id, command.action, command.actor) != (operation.pk, action, actor):
+        raise Conflict("This command was already used for something else; open the page again.")
+    return created

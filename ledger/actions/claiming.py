@@ -1,0 +1,210 @@
+"""Claim and start: one attempt in flight, fenced by its token, committed before the first byte."""
+
+import uuid
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from ledger.actions import resolving
+from ledger.actions.changing import change, locked
+from ledger.actions.reading import contract_of, facts
+from ledger.actions.submission import open_payload
+from ledger.models import Attempt, Operation, Permit
+from ledger.rules import digests, tokens
+from ledger.rules.decisions import Next, new_generation
+from ledger.rules.errors import InFlight, NotFound, StaleToken, StartedElsewhere
+from ledger.rules.facts import Facts
+from ledger.rules.states import CaseKind, State
+
+ATTEMPTS_MAX = 1000
+"""Attempts of one operation, lapsed claims included; beyond it a person decides."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """Who claims, for how long (seconds), and the token that will fence the attempt."""
+
+    actor: str
+    lease_s: float
+    started: bool
+    caller_id: uuid.UUID | None = None
+    run: str = ""
+    attempt_uid: uuid.UUID = field(default_factory=uuid.uuid4)
+    token: str = field(default_factory=tokens.new_token, repr=False)
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim of Tieout's own: what to send, and the facts from before the claim."""
+
+    operation: Operation
+    attempt: Attempt
+    token: str = field(repr=False)
+    permit: Permit | None
+    payload: dict[str, Any] = field(repr=False)
+    facts: Facts
+
+
+def claim_repeated(operation: Operation, ticket: Ticket) -> Attempt | None:
+    """Answer a claim whose answer was lost (same attempt_id, not started); the token before is void."""
+    attempt = operation.attempts.filter(caller_id=ticket.caller_id, closed_at__isnull=True).first()
+    if ticket.caller_id is None or attempt is None or attempt.actor != ticket.actor:
+        return None
+    if attempt.started_at is not None:
+        raise InFlight("This attempt was started already; only its own process may go on.")
+    attempt.token_hash = tokens.token_hash(ticket.token)
+    attempt.save(update_fields=["token_hash"])
+    change(
+        operation,
+        kind="claimed",
+        actor=ticket.actor,
+        reason="The same claim again; the token before is void.",
+        attempt=attempt,
+    )
+    return attempt
+
+
+def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt | None:
+    """Claim an operation whose row is locked and whose next try is due; None where its permit is void."""
+    known = facts(operation)
+    permit = operation.permits.open().first()
+    if permit is not None and not _permit_stands(permit, known, now):
+        resolving.withdraw_locked(
+            operation, permit, actor="policy", reason="The key's window closed before it went."
+        )
+        if operation.held_at is None:
+            resolving.hold_locked(
+                operation, CaseKind.UNPROVED, actor="policy", reason="Its permit is void.", now=now
+            )
+        return None
+    fresh = permit is not None and new_generation(known)
+    generation = operation.generation + 1 if fresh else operation.generation
+    key = _key(operation, generation) if fresh else operation.idempotency_key
+    attempt = Attempt.objects.create(
+        uid=ticket.attempt_uid,
+        operation=operation,
+        number=operation.attempt_count + 1,
+        caller_id=ticket.caller_id,
+        token_hash=tokens.token_hash(ticket.token),
+        actor=ticket.actor,
+        run=ticket.run,
+        idempotency_key=key,
+        payload_digest=operation.payload_digest,
+        claimed_at=now,
+        lease_until=now + timedelta(seconds=ticket.lease_s),
+        started_at=now if ticket.started else None,
+    )
+    _move(operation, attempt, permit, generation=generation, fresh=fresh, now=now)
+    return attempt
+
+
+def _move(
+    operation: Operation,
+    attempt: Attempt,
+    permit: Permit | None,
+    *,
+    generation: int,
+    fresh: bool,
+    now: datetime,
+) -> None:
+    kind = operation.operation_type
+    if permit is not None:
+        permit.spent_at, permit.attempt = now, attempt
+        permit.save(update_fields=["spent_at", "attempt"])
+    resolving.close_locked(operation, actor=attempt.actor, reason="Another try is under way.", now=now)
+    first_sent_at = None if fresh else operation.first_sent_at
+    change(
+        operation,
+        kind="claimed",
+        actor=attempt.actor,
+        reason="A permit is spent." if permit else "Its next try is due.",
+        to=State.RUNNING,
+        attempt=attempt,
+        data={"number": attempt.number, "generation": generation},
+        lease_until=attempt.lease_until,
+        attempt_count=attempt.number,
+        generation=generation,
+        idempotency_key=attempt.idempotency_key,
+        first_sent_at=first_sent_at or attempt.started_at,
+        contract_first=operation.contract_first or kind.contract,
+        account_first=operation.account_first or kind.destination.account,
+    )
+
+
+def _permit_stands(permit: Permit, known: Facts, now: datetime) -> bool:
+    """Say whether what the permit rests on still holds: proof of absence, or the key's window."""
+    rests_on_proof = permit.lookup is not None and permit.lookup.proof
+    return rests_on_proof or not known.in_doubt or known.same_key_protects(now)
+
+
+def _key(operation: Operation, generation: int) -> str:
+    kind = operation.operation_type
+    return digests.idempotency_key(
+        installation=settings.INSTALLATION,
+        destination=kind.destination.name,
+        account=kind.destination.account,
+        type=kind.name,
+        key=operation.key,
+        generation=generation,
+        key_max=contract_of(operation).key_max,
+    )
+
+
+def claim_to_send(operation_id: int, *, actor: str) -> Claimed | None:
+    """Claim an operation that Tieout performs; None where it is not due, or someone was first."""
+    with locked(operation_id) as (operation, now):
+        kind = operation.operation_type
+        if not kind.by_tieout or operation.state == State.RUNNING or operation.attempt_count >= ATTEMPTS_MAX:
+            return None
+        step = resolving.advance(operation, now)
+        if step.next is not Next.SEND or (step.at is not None and step.at > now):
+            return None
+        payload = open_payload(operation)
+        ticket = Ticket(actor=actor, lease_s=kind.lease_s, started=False)
+        permit = operation.permits.open().select_related("lookup").first()
+        attempt = claim_locked(operation, now, ticket)
+        if attempt is None:
+            return None
+        return Claimed(operation, attempt, ticket.token, permit, payload, facts(operation))
+
+
+def start(
+    attempt_uid: uuid.UUID, *, token: str, start_id: uuid.UUID | None, actor: str, need_s: float = 0
+) -> Attempt:
+    """Commit that the first byte may go; refuses a void token, and less lease left than `need_s` seconds."""
+    operation_id = operation_of(attempt_uid)
+    with locked(operation_id) as (operation, now):
+        attempt = operation.attempts.get(uid=attempt_uid)
+        if attempt.token_hash != tokens.token_hash(token) or attempt.closed_at is not None:
+            raise StaleToken(
+                "This attempt has ended, or was claimed again: its token is void. Nothing may be sent."
+            )
+        if attempt.started_at is not None:
+            if start_id is not None and attempt.start_id == start_id:
+                return attempt
+            raise StartedElsewhere("This attempt was started by another process; only that one may send.")
+        if (attempt.lease_until - now).total_seconds() < max(need_s, 0.001):
+            raise StaleToken(
+                "Too little of the lease is left to send safely. Nothing may be sent; claim again."
+            )
+        attempt.started_at, attempt.start_id = now, start_id
+        attempt.save(update_fields=["started_at", "start_id"])
+        change(
+            operation,
+            kind="started",
+            actor=actor,
+            reason="The first byte may go.",
+            attempt=attempt,
+            first_sent_at=operation.first_sent_at or now,
+        )
+        return attempt
+
+
+def operation_of(attempt_uid: uuid.UUID) -> int:
+    """Return the operation's id for an attempt; NotFound."""
+    operation_id = Attempt.objects.filter(uid=attempt_uid).values_list("operation_id", flat=True).first()
+    if operation_id is None:
+        raise NotFound("There is no such attempt.")
+    return operation_id

@@ -1,0 +1,182 @@
+"""Look-ups kept as evidence, and what they decide."""
+
+import uuid
+from datetime import datetime
+
+from ledger.actions import resolving
+from ledger.actions.changing import change, locked
+from ledger.actions.claiming import Claimed
+from ledger.actions.reading import facts, match_of
+from ledger.models import Lookup, Operation, OperationType
+from ledger.rules.errors import StaleToken
+from ledger.rules.records import Found
+from ledger.rules.states import CaseKind, Evidence, Outcome, Standing, State, Verdict
+
+FOUND_BEFORE = "found_before_send"
+COULD_NOT_LOOK = "could_not_look"
+
+
+def keep_lookup(
+    operation_id: int,
+    *,
+    found: Found,
+    asked_at: datetime,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID | None = None,
+    control_reference: str = "",
+) -> Lookup:
+    """Store what a look-up found and move the operation as decisions say.
+
+    While an attempt is in flight the evidence is kept and moves nothing: that attempt's own outcome decides.
+    """
+    with locked(operation_id) as (operation, now):
+        lookup = _store(
+            operation,
+            found,
+            asked_at=asked_at,
+            actor=actor,
+            reason=reason,
+            command_id=command_id,
+            control_reference=control_reference,
+        )
+        match State(operation.state):
+            case State.UNCERTAIN:
+                resolving.advance(operation, now)
+            case State.FAILED:
+                _failed(operation, lookup, now)
+            case State.COMPLETED:
+                _completed(operation, lookup, now)
+            case _:
+                pass
+        return lookup
+
+
+def _store(
+    operation: Operation,
+    found: Found,
+    *,
+    asked_at: datetime,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID | None = None,
+    control_reference: str = "",
+) -> Lookup:
+    kind = operation.operation_type
+    saw_known = control_reference or found.verdict in (Verdict.ONE_MATCH, Verdict.DIFFERS, Verdict.SEVERAL)
+    if saw_known and kind.lookup_proved_at is None:
+        kind.lookup_proved_at = asked_at
+        OperationType.objects.filter(pk=kind.pk, lookup_proved_at=None).update(lookup_proved_at=asked_at)
+    settled = operation.settles_at is None or asked_at >= operation.settles_at
+    proof = (
+        found.verdict is Verdict.ABSENT and found.complete and kind.lookup_proved_at is not None and settled
+    )
+    lookup = Lookup.objects.create(
+        operation=operation,
+        actor=actor,
+        asked_at=asked_at,
+        verdict=found.verdict,
+        complete=found.complete,
+        proof=proof,
+        records=found.stored(),
+        content_digest=found.content_digest,
+        why=found.why[:300],
+        control_reference=control_reference,
+    )
+    blind = found.verdict is Verdict.COULD_NOT_LOOK or (
+        found.verdict is Verdict.ABSENT and settled and not proof
+    )
+    change(
+        operation,
+        kind="looked",
+        actor=actor,
+        reason=reason,
+        command_id=command_id,
+        data={
+            "lookup": str(lookup.uid),
+            "verdict": found.verdict,
+            "proof": proof,
+            "records": len(found.records),
+            "others": found.others,
+        },
+        look_count=operation.look_count + 1 if blind else 0,
+    )
+    return lookup
+
+
+def _live(lookup: Lookup) -> bool:
+    """Say whether anything found still stands there."""
+    return any(record["standing"] in (Standing.DONE, Standing.PENDING) for record in lookup.records)
+
+
+def _failed(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    if _live(lookup):
+        reason = "The destination holds it after all."
+        resolving.reopen_locked(
+            operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now, lookup=lookup
+        )
+
+
+def _completed(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    verdict = Verdict(lookup.verdict)
+    if lookup.proof or (lookup.records and not _live(lookup)):
+        reason = "It was done, and the destination no longer holds it."
+        resolving.reopen_locked(
+            operation, CaseKind.MISSING, actor="policy", reason=reason, now=now, lookup=lookup
+        )
+    elif verdict is Verdict.SEVERAL:
+        reason = "More than one record carries it."
+        resolving.hold_locked(operation, CaseKind.SEVERAL, actor="policy", reason=reason, now=now)
+    elif verdict is Verdict.DIFFERS:
+        reason = "What is there differs from what was meant."
+        resolving.hold_locked(operation, CaseKind.DIFFERS, actor="policy", reason=reason, now=now)
+    elif verdict is Verdict.ONE_MATCH:
+        _confirmed(operation, lookup, now)
+
+
+def _confirmed(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    """One match closes an open question, and a person's word becomes what a look-up found."""
+    record = match_of(lookup)
+    if operation.evidence == Evidence.ATTESTED and record is not None and record["standing"] == Standing.DONE:
+        change(
+            operation,
+            kind="settled",
+            actor="policy",
+            reason="A check confirms what was attested.",
+            data={"lookup": str(lookup.uid), "reference": record["id"]},
+            evidence=Evidence.LOOKUP,
+            evidence_by=lookup.actor,
+            destination_reference=record["id"],
+        )
+    resolving.close_locked(operation, actor="policy", reason="The check found one match.", now=now)
+
+
+def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: str) -> bool:
+    """Keep the look-up made under a claim, before its send; False where nothing may be sent any more."""
+    with locked(claimed.operation.pk) as (operation, now):
+        attempt = operation.attempts.get(pk=claimed.attempt.pk)
+        if attempt.closed_at is not None or attempt.token_hash != claimed.attempt.token_hash:
+            raise StaleToken("The claim ended while its destination was looked at. Nothing may be sent.")
+        _store(operation, found, asked_at=asked_at, actor=actor, reason="A look before the send.")
+        if found.verdict is Verdict.ABSENT and found.complete:
+            return True
+        if found.verdict is Verdict.COULD_NOT_LOOK and _key_protects(claimed, operation, now):
+            return True
+        blind = found.verdict is Verdict.COULD_NOT_LOOK
+        attempt.closed_at = attempt.sender_ended_at = now
+        attempt.outcome = Outcome.RETRYABLE
+        attempt.error_code = COULD_NOT_LOOK if blind else FOUND_BEFORE
+        attempt.message = (
+            "The check before the send could not look." if blind else "Found before it was sent."
+        )
+        attempt.save(update_fields=["closed_at", "sender_ended_at", "outcome", "error_code", "message"])
+        if blind:
+            resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
+        else:
+            resolving.found_before_send(operation, attempt, now, actor=actor)
+        return False
+
+
+def _key_protects(claimed: Claimed, operation: Operation, now: datetime) -> bool:
+    """Say whether a permit that rests on the key lets the send go without a look."""
+    return claimed.permit is not None and claimed.facts.in_doubt and facts(operation).same_key_protects(now)

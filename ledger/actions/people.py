@@ -1,0 +1,115 @@
+"""What a person decides, once: permit, withdraw, attest, end, cancel. Each with reason, command and event."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from ledger.actions import resolving
+from ledger.actions.changing import change, first_time, locked
+from ledger.actions.reading import facts, lookup_fact, sitting
+from ledger.models import Operation, Permit
+from ledger.rules.errors import Malformed, NotNow
+from ledger.rules.leaves import UNDO, Action, leaves
+from ledger.rules.states import Evidence, State
+
+REFERENCE_MAX = 200
+
+
+def _require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
+    """Raise NotNow in the words of the page where an action is not open to this person now."""
+    seen = lookup_fact(sitting(operation, actor, now=now))
+    leave = leaves(facts(operation), now, sitting=seen)[action]
+    if not leave.allowed:
+        raise NotNow(str(leave.why), sentence=leave.why)
+
+
+def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Permit:
+    """Allow one more try; it takes effect after the ten seconds in which it can be undone."""
+    with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action="permit", actor=actor):
+            return Permit.objects.get(command_id=command_id)
+        _require(operation, Action.SEND_AGAIN, actor=actor, now=now)
+        seen = sitting(operation, actor, now=now)
+        given = Permit.objects.create(
+            operation=operation,
+            source=Permit.Source.PERSON,
+            actor=actor,
+            reason=reason,
+            command_id=command_id,
+            lookup=seen,
+            given_at=now,
+            effective_at=now + UNDO,
+            lapses_at=now + UNDO + timedelta(seconds=operation.operation_type.permit_for_s),
+        )
+        data = {"permit": str(given.uid), "lookup": str(seen.uid) if seen else ""}
+        change(operation, kind="permitted", actor=actor, reason=reason, command_id=command_id, data=data)
+        return given
+
+
+def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
+    """Take an unspent permit back; the operation is where it was before."""
+    with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action="withdraw", actor=actor):
+            return
+        open_permit = operation.permits.open().first()
+        _require(operation, Action.UNDO, actor=actor, now=now)
+        if open_permit is None:
+            raise NotNow("There is no permit to withdraw.")
+        resolving.withdraw_locked(operation, open_permit, actor=actor, reason=reason)
+
+
+def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID, reference: str) -> None:
+    """Complete an operation on a named person's word, until a look-up confirms it."""
+    reference = reference.strip()
+    if not reference or len(reference) > REFERENCE_MAX or not reference.isprintable():
+        raise Malformed(f"Give the destination's number for it: 1 to {REFERENCE_MAX} characters.")
+    with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action="attest", actor=actor):
+            return
+        _require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
+        resolving.void_permit(operation, "The operation is done.")
+        change(
+            operation,
+            kind="attested",
+            actor=actor,
+            reason=reason,
+            to=State.COMPLETED,
+            command_id=command_id,
+            data={"reference": reference},
+            evidence=Evidence.ATTESTED,
+            evidence_by=actor,
+            destination_reference=reference,
+        )
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
+
+
+def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
+    """Close an operation as not done: absence is proved, or it failed already and only its case is open."""
+    with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action="end", actor=actor):
+            return
+        _require(operation, Action.DID_NOT_HAPPEN, actor=actor, now=now)
+        resolving.void_permit(operation, "It is closed as not done.")
+        if operation.state == State.UNCERTAIN:
+            operation.attempts.in_doubt().update(cleared_at=now)
+            change(
+                operation, kind="ended", actor=actor, reason=reason, to=State.FAILED, command_id=command_id
+            )
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
+
+
+def cancel(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
+    """Cancel before the send; afterwards it is too late, and says so."""
+    with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action="cancel", actor=actor):
+            return
+        _require(operation, Action.CANCEL, actor=actor, now=now)
+        change(
+            operation,
+            kind="cancelled",
+            actor=actor,
+            reason=reason,
+            to=State.FAILED,
+            command_id=command_id,
+            cancelled_at=now,
+        )
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now)

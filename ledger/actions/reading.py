@@ -1,0 +1,124 @@
+"""Facts for decisions, read from the rows of one operation."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from ledger.models import Attempt, Lookup, Operation, Permit
+from ledger.rules.contracts import Contract, stricter
+from ledger.rules.facts import AttemptFact, Facts, LookupFact, PermitFact
+from ledger.rules.leaves import SITTING
+from ledger.rules.states import Outcome, Standing, State, Verdict
+
+LIVE = (Standing.DONE, Standing.PENDING)
+
+
+def facts(operation: Operation) -> Facts:
+    """Read everything that a decision may know of an operation."""
+    kind = operation.operation_type
+    attempts = tuple(operation.attempts.order_by("number"))
+    lookup = latest_lookup(operation, attempts)
+    return Facts(
+        destination=kind.destination.title,
+        state=State(operation.state),
+        contract=contract_of(operation),
+        policy=kind.policy,
+        by_tieout=kind.by_tieout,
+        side_effect=kind.side_effect,
+        has_lookup=kind.has_lookup,
+        lookup_proved=kind.lookup_proved_at is not None,
+        accepted_at=operation.accepted_at,
+        lease_s=kind.lease_s,
+        same_account=operation.account_first in ("", kind.destination.account),
+        attempts=tuple(attempt_fact(attempt) for attempt in attempts),
+        lookup=lookup_fact(lookup),
+        permit=_permit_fact(operation),
+        first_sent_at=operation.first_sent_at,
+        taken_at=operation.taken_at,
+        settles_at=operation.settles_at,
+        lease_until=operation.lease_until,
+        next_try_at=operation.next_try_at,
+        look_count=operation.look_count,
+        held=operation.held_at is not None,
+        cancelled=operation.cancelled_at is not None,
+        destination_reference=operation.destination_reference,
+        evidence=operation.evidence,
+        evidence_by=operation.evidence_by,
+    )
+
+
+def contract_of(operation: Operation) -> Contract:
+    """Return the stricter of the contract at the first attempt and the one in force now."""
+    now = operation.operation_type.promises
+    return stricter(Contract.read(operation.contract_first), now) if operation.contract_first else now
+
+
+def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup | None:
+    """Return the latest look-up since the last attempt's end, or under its claim where it never sent."""
+    lookups = operation.lookups.order_by("-id")
+    if not attempts:
+        return lookups.first()
+    last = attempts[-1]
+    since = last.claimed_at if last.started_at is None else last.closed_at
+    return lookups.filter(asked_at__gte=since).first() if since is not None else None
+
+
+def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None:
+    """Return the person's own latest look-up of the last five minutes that saw the last attempt's end."""
+    attempts = tuple(operation.attempts.order_by("number"))
+    last = attempts[-1] if attempts else None
+    seen = Q(actor=actor, asked_at__gte=now - SITTING)
+    if last is not None and last.closed_at is not None:
+        seen &= Q(asked_at__gte=last.closed_at)
+    return operation.lookups.filter(seen).order_by("-id").first()
+
+
+def lookup_fact(lookup: Lookup | None) -> LookupFact | None:
+    """Return a look-up as decisions see it."""
+    if lookup is None:
+        return None
+    verdict = Verdict(lookup.verdict)
+    match = match_of(lookup)
+    standing = Standing(match["standing"]) if match else None
+    return LookupFact(
+        verdict=verdict,
+        asked_at=lookup.asked_at,
+        actor=lookup.actor,
+        complete=lookup.complete,
+        proof=lookup.proof,
+        standing=standing,
+    )
+
+
+def match_of(lookup: Lookup) -> dict[str, Any] | None:
+    """Return the one match of a look-up: the record that stands, or else the one that was declined."""
+    if lookup.verdict != Verdict.ONE_MATCH:
+        return None
+    records: list[dict[str, Any]] = lookup.records
+    return next((r for r in records if r["standing"] in LIVE), records[-1] if records else None)
+
+
+def attempt_fact(attempt: Attempt) -> AttemptFact:
+    """Return an attempt as decisions see it."""
+    return AttemptFact(
+        number=attempt.number,
+        outcome=Outcome(attempt.outcome) if attempt.outcome else None,
+        in_doubt=attempt.in_doubt,
+        http_status=attempt.http_status,
+        error_code=attempt.error_code,
+        started_at=attempt.started_at,
+        sender_ended_at=attempt.sender_ended_at,
+    )
+
+
+def _permit_fact(operation: Operation) -> PermitFact | None:
+    permit = operation.permits.open().first()
+    if permit is None:
+        return None
+    return PermitFact(
+        by_person=permit.source == Permit.Source.PERSON,
+        actor=permit.actor,
+        effective_at=permit.effective_at,
+        lapses_at=permit.lapses_at,
+    )

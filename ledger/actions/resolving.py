@@ -1,0 +1,331 @@
+"""Resolve doubt: apply what decisions say next, keep look-ups, expire leases, hold for a person."""
+
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+from ledger.actions.changing import change, locked
+from ledger.actions.reading import facts, latest_lookup, lookup_fact, match_of
+from ledger.models import Attempt, Case, Lookup, Operation, Permit, database_now
+from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
+from ledger.rules.errors import LostRace
+from ledger.rules.facts import LEASE_EXPIRED
+from ledger.rules.states import CaseKind, Evidence, Outcome, Standing, State
+
+STEPS_MAX = 6
+NEVER_STARTED = "never_started"
+
+
+def jitter() -> float:
+    """Return how much of a pause is taken off, 0 to 1: tries of many operations must not fall together."""
+    return random.random()  # noqa: S311 - spreads load, protects nothing
+
+
+def advance(operation: Operation, now: datetime) -> Step:
+    """Apply to a locked operation every step that needs no network, and return the one that is left."""
+    for _ in range(STEPS_MAX):
+        step = decide(facts(operation), now, jitter=jitter())
+        if not _apply(operation, step, now):
+            return step
+    return step
+
+
+def _apply(operation: Operation, step: Step, now: datetime) -> bool:
+    """Carry one step out; False where it is not for us to carry out, or changes nothing."""
+    match step.next:
+        case Next.COMPLETE:
+            _complete(operation, None)
+        case Next.RETRY:
+            _clear(operation, now)
+            change(
+                operation,
+                kind="settled",
+                actor="policy",
+                reason=step.why,
+                to=State.PENDING,
+                next_try_at=step.at,
+                settles_at=None,
+            )
+        case Next.FAIL:
+            _fail(operation, step, now)
+        case Next.PERMIT:
+            _permit_by_policy(operation, step, now)
+        case Next.LAPSE:
+            permit = operation.permits.open().get()
+            withdraw_locked(operation, permit, actor="policy", reason=step.why, kind="lapsed")
+            if operation.state == State.UNCERTAIN and operation.held_at is None:
+                hold_locked(operation, CaseKind.LAPSED, actor="policy", reason=step.why, now=now)
+        case Next.HOLD:
+            if step.case is None:
+                return False
+            hold_locked(operation, step.case, actor="policy", reason=step.why, now=now)
+        case _:
+            _schedule(operation, step, now)
+            return False
+    return True
+
+
+def _schedule(operation: Operation, step: Step, now: datetime) -> None:
+    """Note when the sweep takes an uncertain operation up again; nothing that is known changes."""
+    if operation.state != State.UNCERTAIN:
+        return
+    at = (step.at or now) if step.next in (Next.LOOK, Next.WAIT) else None
+    if at != operation.look_at:
+        operation.look_at, operation.nudged_at = at, None
+        Operation.objects.filter(pk=operation.pk).update(look_at=at, nudged_at=None)
+
+
+def _complete(operation: Operation, attempt: Attempt | None) -> None:
+    lookup = latest_lookup(operation, tuple(operation.attempts.order_by("number")))
+    record = match_of(lookup) if lookup else None
+    if lookup is None or record is None:
+        raise LostRace("The look-up that found it is no longer the latest one; read it again.")
+    change(
+        operation,
+        kind="settled",
+        actor="policy",
+        reason="The check found one match.",
+        to=State.COMPLETED,
+        attempt=attempt,
+        data={"lookup": str(lookup.uid), "reference": record["id"]},
+        evidence=Evidence.LOOKUP,
+        evidence_by=lookup.actor,
+        destination_reference=record["id"],
+    )
+    void_permit(operation, "The operation is done.")
+    close_locked(operation, actor="policy", reason="The check found one match.", now=None)
+
+
+def _fail(operation: Operation, step: Step, now: datetime) -> None:
+    if operation.state == State.UNCERTAIN:
+        _clear(operation, now)
+    change(operation, kind="settled", actor="policy", reason=step.why, to=State.FAILED)
+    hold_locked(operation, step.case or CaseKind.LIMIT, actor="policy", reason=step.why, now=now)
+
+
+def _clear(operation: Operation, now: datetime) -> None:
+    """Note on every attempt in doubt that its absence is proved."""
+    operation.attempts.in_doubt().update(cleared_at=now)
+
+
+def _permit_by_policy(operation: Operation, step: Step, now: datetime) -> None:
+    permit = Permit.objects.create(
+        operation=operation,
+        source=Permit.Source.POLICY,
+        actor="policy",
+        reason=step.why,
+        given_at=now,
+        effective_at=now,
+        lapses_at=now + timedelta(seconds=operation.operation_type.permit_for_s),
+    )
+    change(
+        operation,
+        kind="permitted",
+        actor="policy",
+        reason=step.why,
+        data={"permit": str(permit.uid)},
+        look_at=None,
+    )
+
+
+def withdraw_locked(
+    operation: Operation, permit: Permit, *, actor: str, reason: str, kind: str = "withdrawn"
+) -> None:
+    """Withdraw an open permit of a locked operation."""
+    permit.withdrawn_at, permit.withdrawn_by = database_now(), actor
+    permit.save(update_fields=["withdrawn_at", "withdrawn_by"])
+    change(operation, kind=kind, actor=actor, reason=reason, data={"permit": str(permit.uid)})
+
+
+def void_permit(operation: Operation, reason: str) -> None:
+    """Withdraw the open permit of a locked operation, if there is one."""
+    permit = operation.permits.open().first()
+    if permit is not None:
+        withdraw_locked(operation, permit, actor="policy", reason=reason)
+
+
+def hold_locked(
+    operation: Operation,
+    kind: CaseKind,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    data: dict[str, object] | None = None,
+) -> Case:
+    """Open the one case of a locked operation, or give the open one its newer name."""
+    case = operation.cases.open().first()
+    if case is not None and case.kind == kind:
+        return case
+    if case is None:
+        due_s = operation.operation_type.reviewing.due_s
+        case = Case.objects.create(
+            operation=operation,
+            kind=kind,
+            owner=operation.operation_type.owner,
+            opened_at=now,
+            due_at=now + timedelta(seconds=due_s),
+        )
+    else:
+        case.kind = kind
+        case.save(update_fields=["kind"])
+    change(
+        operation,
+        kind="held",
+        actor=actor,
+        reason=reason,
+        data={"case": str(case.uid), "case_kind": kind, **(data or {})},
+        held_at=operation.held_at or now,
+        look_at=None,
+    )
+    return case
+
+
+def close_locked(operation: Operation, *, actor: str, reason: str, now: datetime | None) -> None:
+    """Close the open case of a locked operation, if there is one."""
+    case = operation.cases.open().first()
+    if case is None:
+        return
+    case.closed_at, case.closed_by = now or database_now(), actor
+    case.save(update_fields=["closed_at", "closed_by"])
+    change(operation, kind="closed", actor=actor, reason=reason, data={"case": str(case.uid)}, held_at=None)
+
+
+def settle_attempt(
+    operation: Operation, attempt: Attempt, now: datetime, *, kind: str, actor: str, taken: bool = False
+) -> Conclusion:
+    """Move a running operation to where its closed attempt takes it."""
+    outcome = Outcome(attempt.outcome or "")
+    known = facts(operation)
+    conclusion = conclude(known, outcome, now=now, jitter=jitter(), retry_after_s=attempt.retry_after_s)
+    fields: dict[str, Any] = {}
+    if conclusion.state is State.UNCERTAIN:
+        ended_at = attempt.sender_ended_at or now
+        settles_at = ended_at + timedelta(seconds=known.contract.settle_s)
+        fields = {
+            "look_at": now,
+            "look_count": 0,
+            "settles_at": max(settles_at, operation.settles_at or settles_at),
+        }
+        if taken or outcome is Outcome.ACCEPTED:
+            fields["taken_at"] = operation.taken_at or now
+    elif conclusion.state is State.PENDING:
+        fields = {"next_try_at": conclusion.next_try_at}
+    elif conclusion.state is State.COMPLETED:
+        fields = {
+            "evidence": Evidence.ANSWER,
+            "evidence_by": actor,
+            "destination_reference": attempt.destination_reference,
+        }
+    if outcome is not Outcome.SUCCEEDED and not operation.first_cause:
+        fields["first_cause"] = attempt.message or attempt.error_code or f"Status {attempt.http_status}"
+    data = {"outcome": outcome, "http_status": attempt.http_status, "error_code": attempt.error_code}
+    if attempt.destination_reference:
+        data["reference"] = attempt.destination_reference
+    change(
+        operation,
+        kind=kind,
+        actor=actor,
+        reason=conclusion.why,
+        to=conclusion.state,
+        attempt=attempt,
+        data=data,
+        **fields,
+    )
+    if conclusion.case is not None:
+        hold_locked(operation, conclusion.case, actor="policy", reason=conclusion.why, now=now)
+    if conclusion.state is State.UNCERTAIN:
+        advance(operation, now)
+    return conclusion
+
+
+def expire(operation_id: int, *, actor: str) -> bool:
+    """End an attempt whose lease ran out: started, it may have happened; unstarted, it is proved not done."""
+    with locked(operation_id) as (operation, now):
+        return expire_locked(operation, now, actor=actor)
+
+
+def expire_locked(operation: Operation, now: datetime, *, actor: str) -> bool:
+    """Do the same for a locked operation; False where its lease lives."""
+    if operation.state != State.RUNNING or operation.lease_until is None or operation.lease_until > now:
+        return False
+    attempt = operation.attempts.get(closed_at__isnull=True)
+    started = attempt.started_at is not None
+    timeout_s = operation.operation_type.destination.reach.timeout_s
+    attempt.closed_at = now
+    attempt.outcome = Outcome.UNCERTAIN if started else Outcome.RETRYABLE
+    attempt.error_code = LEASE_EXPIRED if started else NEVER_STARTED
+    attempt.message = (
+        "No word from the sender before its lease ran out." if started else "Claimed, and never started."
+    )
+    # A sender that paused just before its send has the time-out of the call left.
+    attempt.sender_ended_at = operation.lease_until + timedelta(seconds=timeout_s if started else 0)
+    attempt.save(update_fields=["closed_at", "outcome", "error_code", "message", "sender_ended_at"])
+    settle_attempt(operation, attempt, now, kind="expired", actor=actor)
+    return True
+
+
+def settle(operation_id: int, *, actor: str) -> Step:
+    """Take up an operation whose time has come, without the network; a LOOK that is left is the caller's."""
+    with locked(operation_id) as (operation, now):
+        if operation.state == State.RUNNING:
+            expire_locked(operation, now, actor=actor)
+        return advance(operation, now)
+
+
+def hold(
+    operation_id: int, *, kind: CaseKind, actor: str, reason: str, data: dict[str, object] | None = None
+) -> Case:
+    """Stop for a person; the state stays what is known."""
+    with locked(operation_id) as (operation, now):
+        return hold_locked(operation, kind, actor=actor, reason=reason, now=now, data=data)
+
+
+def reopen(operation_id: int, *, kind: CaseKind, actor: str, reason: str) -> Case:
+    """Take a finished operation back into doubt, with a case; nothing automatic follows."""
+    with locked(operation_id) as (operation, now):
+        return reopen_locked(operation, kind, actor=actor, reason=reason, now=now)
+
+
+def reopen_locked(
+    operation: Operation,
+    kind: CaseKind,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    lookup: Lookup | None = None,
+) -> Case:
+    """Do the same for a locked operation; one that is not finished is only held."""
+    if operation.state in (State.COMPLETED, State.FAILED):
+        data = {"lookup": str(lookup.uid)} if lookup else {}
+        change(
+            operation,
+            kind="reopened",
+            actor=actor,
+            reason=reason,
+            to=State.UNCERTAIN,
+            data=data,
+            finished_at=None,
+            cancelled_at=None,
+        )
+    return hold_locked(operation, kind, actor=actor, reason=reason, now=now)
+
+
+def found_before_send(operation: Operation, attempt: Attempt, now: datetime, *, actor: str) -> None:
+    """Settle a claim whose look before the send found something: nothing was sent by it."""
+    lookup = lookup_fact(latest_lookup(operation, (attempt,)))
+    if lookup is not None and lookup.standing is Standing.DONE:
+        _complete(operation, attempt)
+        return
+    change(
+        operation,
+        kind="recorded",
+        actor=actor,
+        reason="The look before the send found something; nothing was sent.",
+        to=State.UNCERTAIN,
+        attempt=attempt,
+        data={"error_code": attempt.error_code},
+        look_at=now,
+    )
+    advance(operation, now)

@@ -1,0 +1,155 @@
+"""What an automation hands over, checked and digested before anything is written."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+
+from ledger.models import Operation, OperationType
+from ledger.rules import digests, keys, money, placeholders, sealing
+from ledger.rules.digests import Keyring
+from ledger.rules.errors import Malformed, NotFound, PayloadChanged
+
+
+@dataclass(frozen=True)
+class Submission:
+    """An operation as its automation describes it; amounts are text."""
+
+    type_name: str
+    payload: Mapping[str, Any]
+    key: str | None = None
+    source: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
+    subject: str = ""
+    amount: str | None = None
+    currency: str | None = None
+    attempt_id: uuid.UUID | None = None
+    lease_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A submission that may be written: its key, its digests and, where Tieout sends, its sealed payload."""
+
+    uid: uuid.UUID
+    operation_type: OperationType
+    key: str
+    amount: Decimal | None
+    currency: str
+    payload: Mapping[str, Any]
+    payload_digest: str
+
+    def leaf_digests(self) -> dict[str, str]:
+        """Return the keyed digest of each leaf."""
+        return digests.leaf_digests(
+            digest_keys(), self.payload, amount=self.amount, currency=self.currency or None
+        )
+
+    def sealed(self) -> bytes | None:
+        """Return the encrypted payload, where Tieout must send it."""
+        if not self.operation_type.by_tieout:
+            return None
+        return sealing.seal(payload_keys(), digests.canonical(self.payload), bound_to=str(self.uid))
+
+
+def digest_keys() -> Keyring:
+    """Return the keys that digests are made with."""
+    return Keyring.parse(settings.DIGEST_KEYS, "DIGEST_KEYS")
+
+
+def payload_keys() -> Keyring:
+    """Return the keys that payloads are sealed with."""
+    return Keyring.parse(settings.PAYLOAD_KEYS, "PAYLOAD_KEYS")
+
+
+def type_named(name: str) -> OperationType:
+    """Return an operation type with its destination; NotFound names it."""
+    kind = OperationType.objects.select_related("destination").filter(name=name).first()
+    if kind is None:
+        raise NotFound(f'There is no operation type "{name}". An administrator adds it with `configure`.')
+    return kind
+
+
+def prepare(submission: Submission, kind: OperationType) -> Prepared:
+    """Check a submission and make its digest; raises the error that names what is wrong."""
+    if submission.key is not None:
+        key = keys.check(submission.key)
+    elif kind.key_template:
+        key = keys.from_template(kind.key_template, submission.source)
+    else:
+        raise Malformed(f'"key" is missing, and {kind.name} has no template to make one.')
+    amount, currency = _money(submission)
+    payload = _with_set(submission, kind, key)
+    digest = digests.payload_digest(
+        digest_keys(), payload, type=kind.name, amount=amount, currency=currency or None
+    )
+    return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest)
+
+
+def _money(submission: Submission) -> tuple[Decimal | None, str]:
+    if submission.amount is None and submission.currency is None:
+        return None, ""
+    if submission.amount is None or submission.currency is None:
+        raise Malformed("Amount and currency come together, or neither does.")
+    parsed = money.parse(submission.amount, submission.currency)
+    return parsed.amount, parsed.currency
+
+
+def _with_set(submission: Submission, kind: OperationType, key: str) -> Mapping[str, Any]:
+    """Write what `set` asks for into the payload, or check that the caller wrote it."""
+    if kind.how.send is None or not kind.how.send.set:
+        return submission.payload
+    values = {
+        "key": key,
+        "type": kind.name,
+        "amount": submission.amount or "",
+        "currency": submission.currency or "",
+        **{f"source.{name}": value for name, value in submission.source.items()},
+    }
+    if kind.by_tieout:
+        return placeholders.apply_set(submission.payload, kind.how.send.set, values)
+    missing = placeholders.missing_set(submission.payload, kind.how.send.set, values)
+    if missing:
+        raise Malformed(
+            f"The payload must carry the operation's key, so that a check can find it: {', '.join(missing)}.",
+            missing=missing,
+        )
+    return submission.payload
+
+
+def refuse_changed(operation: Operation, prepared: Prepared) -> None:
+    """Raise PayloadChanged with sorted paths, never values, where the key was used for something else."""
+    keyring = digest_keys()
+    currency = prepared.currency or None
+    asked = digests.payload_digest(
+        keyring,
+        prepared.payload,
+        type=prepared.operation_type.name,
+        amount=prepared.amount,
+        currency=currency,
+        key_id=digests.key_id_of(operation.payload_digest),
+    )
+    if digests.same(asked, operation.payload_digest):
+        return
+    changed = digests.changed_paths(
+        operation.leaf_digests, keyring, prepared.payload, amount=prepared.amount, currency=currency
+    )
+    paths = sorted({path.removeprefix("$") for path in changed})
+    raise PayloadChanged(
+        f"The key {operation.key} was used with another payload. Nothing was changed. "
+        "What is meant differently now is a correction: a new operation, linked to this one.",
+        changed=paths,
+    )
+
+
+def open_payload(operation: Operation) -> dict[str, Any]:
+    """Return the payload that Tieout must send; SealError where it cannot be opened."""
+    if operation.payload_sealed is None:
+        raise Malformed("This operation keeps no payload.")
+    plain = sealing.unseal(payload_keys(), bytes(operation.payload_sealed), bound_to=str(operation.uid))
+    payload: dict[str, Any] = json.loads(plain)
+    return payload
