@@ -108,9 +108,7 @@ def _hosts(value: list[str]) -> list[str]:
         raise ValueError("is empty. Give the names under which people reach it, such as tieout.example.com.")
     for host in value:
         if host == "*" or "/" in host:
-            raise ValueError(
-                f"{host!r} is no host name. Name each, without scheme or path, parted by commas."
-            )
+            raise ValueError(f"{host!r} is no host name. Give each name without scheme or path, with commas.")
     return value
 
 

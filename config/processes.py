@@ -1,4 +1,4 @@
-"""Runs the processes that together are one Tieout, and stops all of them when one ends or somebody says so."""
+"""Runs the processes that together are one Tieout, and stops all when one ends or somebody says so."""
 
 import ctypes
 import os
@@ -31,6 +31,7 @@ class Processes:
 
     def __init__(self) -> None:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._may_end: set[str] = set()
         self._parent = os.getppid()
 
     def __enter__(self) -> "Processes":
@@ -44,8 +45,8 @@ class Processes:
             signal.signal(number, signal.SIG_IGN)
         self._stop_all()
 
-    def start(self, name: str, *command: str) -> None:
-        """Start `python *command` under this name."""
+    def start(self, name: str, *command: str, may_end: bool = False) -> None:
+        """Start `python *command` under this name; without `may_end`, its end is the end of all."""
         self._running[name] = subprocess.Popen(
             [sys.executable, *command],
             cwd=ROOT,
@@ -53,6 +54,8 @@ class Processes:
             start_new_session=True,
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )
+        if may_end:
+            self._may_end.add(name)
 
     def wait_for(self, met: Callable[[], bool], *, seconds: float, what: str) -> None:
         """Wait until it is so; raises ImproperlyConfigured when it does not become so or a child ends."""
@@ -75,7 +78,7 @@ class Processes:
         if os.getppid() != self._parent:
             raise Stopped
         for name, process in self._running.items():
-            if process.poll() is not None:
+            if process.poll() is not None and name not in self._may_end:
                 raise ImproperlyConfigured(f"The {name} ended by itself with {process.returncode}.")
 
     def _stop_all(self) -> None:

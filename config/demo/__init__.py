@@ -1,0 +1,1 @@
+"""The Durban demo: what `make demo` runs and fills."""

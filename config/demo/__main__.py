@@ -1,0 +1,106 @@
+"""The Durban demo: a whole Tieout with a destination that can be told to misbehave, for `make demo`."""
+
+import fcntl
+import json
+import os
+import socket
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+
+from config import environment, kept, postgres
+from config.demo import durban
+from config.environment import Environment
+from config.processes import Processes, Stopped, gunicorn, manage, prepare
+
+READY_S = 60
+HOST = "127.0.0.1"
+
+
+def main() -> None:
+    """Run the demo until somebody asks to stop; what is wrong is said in words, exit 1."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    try:
+        known = environment.read()
+        with _alone(known.data_dir):
+            _refuse_taken(known)
+            (known.data_dir / "demo.json").unlink(missing_ok=True)
+            with Processes() as processes:
+                _run(known, processes)
+    except ImproperlyConfigured as error:
+        sys.exit(str(error))
+    except Stopped:
+        print("Stopped.", flush=True)
+
+
+def _run(known: Environment, processes: Processes) -> None:
+    url, sandbox = f"http://{HOST}:{known.port}", f"http://{HOST}:{known.sandbox_port}"
+    os.environ.update(durban.environ(known))
+    print("Preparing the database …", flush=True)
+    postgres.ensure()
+    django.setup()
+    prepare()
+    file = known.data_dir / "sandbox.sqlite3"
+    processes.start(
+        "sandbox", *("-m", "ledger.sandbox", "--port", str(known.sandbox_port), "--file", str(file))
+    )
+    told = durban.prepare(known)
+    processes.start("web server", *gunicorn(HOST, known.port))
+    processes.start("worker", *manage("worker"))
+    processes.wait_for(lambda: _answers(f"{url}/readyz"), seconds=READY_S, what=f"An answer of {url}/readyz")
+    told = {"url": url, "sandbox": sandbox, **told, "database": postgres.ensure().app, "cases": {}}
+    _write(known.data_dir / "demo.json", told)
+    print(durban.welcome(told), flush=True)
+    processes.watch()
+
+
+@contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    """Refuse a second demo on the same data."""
+    kept.private_folder(data_dir)
+    with open(data_dir / "demo.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ImproperlyConfigured(
+                f"A demo already runs on {data_dir}. Stop it, or set another DATA_DIR, PORT and SANDBOX_PORT."
+            ) from None
+        yield
+
+
+def _refuse_taken(known: Environment) -> None:
+    taken = []
+    for name, port in (("PORT", known.port), ("SANDBOX_PORT", known.sandbox_port)):
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError:
+            taken.append(f"Port {port} is taken. Free it, or set {name} to another.")
+    if taken:
+        raise ImproperlyConfigured("\n".join(taken))
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310  # an address of our own
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+def _write(path: Path, told: dict[str, object]) -> None:
+    # Renamed into place whole, and for its owner alone: it carries passwords.
+    draft = path.with_suffix(".draft")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump(told, file, indent=2)
+    draft.replace(path)
+
+
+if __name__ == "__main__":
+    main()

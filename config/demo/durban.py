@@ -1,0 +1,75 @@
+"""What the demo is set up with: Durban's books, four people, and a token for its automations."""
+
+import io
+import secrets
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from django.core.management import call_command
+
+from config import kept
+from config.environment import Environment
+
+PLAN = Path(__file__).with_name("durban.toml")
+# Ann asks, Bob decides, Vic only looks, Ada administers.
+PEOPLE = {"ann": "reviewer", "bob": "reviewer", "vic": "viewer", "ada": "reviewer"}
+ADMINISTRATORS = {"ada"}
+
+
+def environ(known: Environment) -> dict[str, str]:
+    """Secrets that the demo's configuration names."""
+    return {"BOOKS_TOKEN": kept.kept(known.data_dir, "books_token", make=lambda: secrets.token_urlsafe(24))}
+
+
+def prepare(known: Environment) -> dict[str, Any]:
+    """Configure, make the people and the token once; what a visitor must know of them."""
+    text = Template(PLAN.read_text()).substitute(SANDBOX_PORT=known.sandbox_port)
+    file = known.data_dir / "durban.toml"
+    file.write_text(text)
+    call_command("configure", str(file), stdout=io.StringIO())
+    return {"token": _token(known.data_dir), "people": _people(known.data_dir)}
+
+
+def welcome(told: dict[str, Any]) -> str:
+    """What is printed when all of it runs."""
+    people = "\n".join(f"    {name:4} {password}" for name, password in told["people"].items())
+    return (
+        f"\nTieout runs at {told['url']}/\n  sign in as\n{people}\n"
+        f"  the destination (can be told to misbehave): {told['sandbox']}/\n  Ctrl-C stops all of it.\n"
+    )
+
+
+def _people(data_dir: Path) -> dict[str, str]:
+    from django.contrib.auth.models import Group, User
+
+    passwords = {}
+    for name, role in PEOPLE.items():
+        password = kept.kept(data_dir, f"person_{name}", make=lambda: secrets.token_urlsafe(9))
+        person, _ = User.objects.get_or_create(username=name)
+        if not person.check_password(password):
+            person.set_password(password)
+            person.is_staff = person.is_superuser = name in ADMINISTRATORS
+            person.save(update_fields=["password", "is_staff", "is_superuser"])
+        group, _ = Group.objects.get_or_create(name=role)
+        person.groups.add(group)
+        passwords[name] = password
+    return passwords
+
+
+def _token(data_dir: Path) -> str:
+    from ledger.models import ApiToken
+    from ledger.rules.tokens import token_hash
+
+    token = kept.kept(data_dir, "api_token", make=_issued)
+    if not ApiToken.objects.filter(token_hash=token_hash(token)).exists():
+        # The database is another one than the one for which this token was issued.
+        (data_dir / "secrets" / "api_token").unlink()
+        token = kept.kept(data_dir, "api_token", make=_issued)
+    return token
+
+
+def _issued() -> str:
+    said = io.StringIO()
+    call_command("issue_key", "durban", stdout=said)
+    return said.getvalue().strip()
