@@ -14,6 +14,8 @@ KEY_MAX = 255
 PAGE, LARGEST_PAGE = 50, 200
 AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,2})?")
 CURRENCY = re.compile(r"[A-Z]{3}")
+HOME_CURRENCY = "ZAR"
+"""What an invoice is in that names no currency: the account's own."""
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 
 
@@ -97,11 +99,11 @@ def _create(books: Books, request: Request, *, orders: Orders) -> Answer:
 
 
 def _check_invoice(sent: dict[str, object]) -> None:
-    total, currency = sent.get("total"), sent.get("currency")
+    total, currency = sent.get("total"), sent.setdefault("currency", HOME_CURRENCY)
     if not isinstance(total, str) or not AMOUNT.fullmatch(total):
         raise _invalid("total is required: text, a decimal number with 2 places at most.")
     if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
-        raise _invalid("currency is required: three capital letters.")
+        raise _invalid("currency is three capital letters; left out, it is ZAR.")
     if not isinstance(sent.get("metadata", {}), dict):
         raise _invalid("metadata must be an object.")
     if _is_blocked(sent.get("customer")):

@@ -102,6 +102,11 @@ def test_a_body_over_one_mebibyte_or_without_its_length_is_refused(sandbox: Sand
     assert sandbox.call("POST", "/invoices", headers={"Transfer-Encoding": "chunked"}).status == 411
 
 
+def test_an_invoice_without_a_currency_is_in_the_accounts_own(sandbox: Sandbox) -> None:
+    made = sandbox.call("POST", "/invoices", {"order": "483", "total": "1240.00"})
+    assert (made.status, made.json["currency"]) == (201, "ZAR")
+
+
 def test_a_record_is_answered_listed_and_shown_alike(sandbox: Sandbox) -> None:
     made = post(sandbox, invoice(customer={"name": "Naidoo"}, order="483", lines=[{"sku": "A"}], id="mine"))
     record = made.json
