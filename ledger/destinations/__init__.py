@@ -1,0 +1,1 @@
+"""Destinations: how they are reached, asked and sent to."""

@@ -1,0 +1,1 @@
+"""Connectors: one for each way in which a destination can be reached."""

@@ -1,0 +1,165 @@
+"""What every connector takes and gives, and how a destination finds its own."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from django.db import connections
+
+from ledger.models import Destination
+from ledger.rules.calls import Connection, ListCall, LookupCall, RecordMap, SendCall
+from ledger.rules.contracts import Contract
+from ledger.rules.errors import TieoutError
+from ledger.rules.outcomes import Answer
+
+BUILT_IN = {"http": "ledger.destinations.connectors.http:HttpConnector"}
+LATER = frozenset({"sql", "file"})
+
+
+class ConfigurationError(TieoutError):
+    """A destination cannot be reached as it is set up; an administrator puts it right."""
+
+    type = "configuration"
+    title = "A destination is not set up rightly"
+    retry = "after-review"
+
+
+class IncompletePull(Exception):
+    """A list was not read to its end, so nothing that is missing from it is absent."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Target:
+    """The destination as a connector sees it."""
+
+    name: str
+    title: str
+    account: str
+    reach: Connection
+
+
+@dataclass(frozen=True)
+class SendRequest:
+    """One send; `timeout_s` is the total deadline for all of it."""
+
+    call: SendCall
+    contract: Contract
+    payload: Mapping[str, Any] = field(repr=False)
+    idempotency_key: str
+    values: Mapping[str, str] = field(repr=False)
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class LookRequest:
+    """One look-up; `timeout_s` is the total deadline for all of its pages."""
+
+    call: LookupCall
+    contract: Contract
+    record: RecordMap
+    values: Mapping[str, str] = field(repr=False)
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class ListRequest:
+    """One pull of what the destination holds since an instant; `timeout_s` is the deadline of each page."""
+
+    call: ListCall
+    contract: Contract
+    record: RecordMap
+    since: datetime
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a look-up brought: decoded items, whether they were read to their end, and why not.
+
+    `single_page`: there is no way to ask for more, so an item that was not asked for leaves the end unknown.
+    """
+
+    items: tuple[object, ...]
+    complete: bool
+    why: str = ""
+    single_page: bool = False
+
+
+class Connector(Protocol):
+    """A way to reach one destination; made anew for each use, secrets read then.
+
+    `send` gives an Answer whatever happens on the way, and says `not_sent` only where it can prove it; an
+    exception is taken as uncertain. `pages` raises IncompletePull where the list was not read to its end.
+    """
+
+    def send(self, request: SendRequest) -> Answer:
+        """Make the effect."""
+
+    def look_up(self, request: LookRequest) -> Looked:
+        """Ask what the destination holds for one operation."""
+
+    def pages(self, request: ListRequest) -> Iterator[list[object]]:
+        """Give what the destination holds, page by page."""
+
+
+def connector_for(destination: Destination) -> Connector:
+    """Return a destination's connector, secrets read; raises ConfigurationError with what to put right."""
+    target = Target(destination.name, destination.title, destination.account, destination.reach)
+    if destination.connector in LATER:
+        raise ConfigurationError(
+            f'The connector "{destination.connector}" of {target.title} is not available yet.'
+        )
+    return _factory(destination.connector, target)(target)
+
+
+def _factory(name: str, target: Target) -> Callable[[Target], Connector]:
+    path = BUILT_IN.get(name, name)
+    module, _, attribute = path.rpartition(":") if ":" in path else path.rpartition(".")
+    try:
+        return cast(Callable[[Target], Connector], getattr(import_module(module), attribute))
+    except (ImportError, AttributeError, ValueError):
+        raise ConfigurationError(
+            f'The connector "{name}" of {target.title} cannot be loaded: write "http" or a Python path, '
+            'such as "package.module:Class", that the server can import.'
+        ) from None
+
+
+def secret(reference: str) -> str:
+    """Read a secret named as env:NAME or file:PATH; ConfigurationError names the place, never the value."""
+    kind, _, place = reference.partition(":")
+    if kind == "env":
+        value = os.environ.get(place, "")
+        if not value.strip():
+            raise ConfigurationError(
+                f"The environment variable {place} is not set; a destination's secret is read from it."
+            )
+    elif kind == "file":
+        try:
+            value = Path(place).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise ConfigurationError(
+                f"The file {place} cannot be read; a destination's secret is read from it."
+            ) from None
+        if not value:
+            raise ConfigurationError(f"The file {place} is empty; a destination's secret is read from it.")
+    else:
+        raise ConfigurationError("A secret is written as env:NAME or file:PATH.")
+    if not value.isascii() or not value.isprintable():
+        raise ConfigurationError(
+            f"The secret in {place} has characters that a header cannot carry, such as a line break."
+        )
+    return value
+
+
+def refuse_open_transaction() -> None:
+    """Raise RuntimeError inside a transaction: no lock is ever held while the network is waited for."""
+    if any(connection.in_atomic_block for connection in connections.all(initialized_only=True)):
+        raise RuntimeError("a destination is never called while a database transaction is open")

@@ -1,0 +1,252 @@
+"""The connector for JSON over HTTP, driven by the configuration file alone."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from ledger.destinations.connectors import paging, wire
+from ledger.destinations.connectors.base import (
+    ConfigurationError,
+    IncompletePull,
+    ListRequest,
+    Looked,
+    LookRequest,
+    SendRequest,
+    Target,
+    secret,
+)
+from ledger.rules import placeholders, strict_json
+from ledger.rules.calls import Auth
+from ledger.rules.digests import canonical
+from ledger.rules.errors import Malformed
+from ledger.rules.outcomes import Answer
+from ledger.rules.paths import dotted
+
+BODY_MAX_BYTES = 5 * 1024 * 1024
+LOOK_PAGES, LOOK_ITEMS = 50, 20_000
+PULL_PAGES, PULL_ITEMS = 20_000, 5_000_000
+_PARTIAL = 206
+_GENERAL = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "tieout"}
+
+
+class HttpConnector:
+    """Sends, looks up and lists over HTTP; secrets are read when it is made."""
+
+    def __init__(self, target: Target) -> None:
+        if target.reach.base_url is None:
+            raise ConfigurationError(f"{target.title} has no base_url.")
+        self._title = target.title
+        self._base = target.reach.base_url.rstrip("/")
+        self._auth = authorization(target.reach.auth)
+
+    def send(self, request: SendRequest) -> Answer:
+        """Send once, within the deadline; the answer says what is known of whether it arrived."""
+        deadline = wire.Deadline(request.timeout_s)
+        try:
+            outgoing = self._outgoing_send(request)
+        except (Malformed, ConfigurationError) as error:
+            return Answer("not_sent", detail=error.detail)
+        try:
+            return _answer(wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES))
+        except wire.NotSent as error:
+            return Answer("not_sent", detail=str(error))
+        except wire.BrokenOff as error:
+            return Answer("silent", status=error.status, detail=str(error))
+
+    def look_up(self, request: LookRequest) -> Looked:
+        """Ask for one operation, reading every page; a failure is part of the result."""
+        deadline = wire.Deadline(request.timeout_s)
+        single_page = request.call.paging.style == "none"
+        items: list[object] = []
+        try:
+            listing = self._listing(request, request.values, pages=LOOK_PAGES, items=LOOK_ITEMS)
+            content = _look_body(request)
+
+            def fetch(url: httpx.URL, number: int) -> paging.Page:
+                headers = self._headers(request.call.headers, request.values, content)
+                outgoing = _build(request.call.method, url, headers=headers, content=content)
+                return self._page(outgoing, deadline, absent=request.contract.absent)
+
+            for page in paging.walk(listing, fetch):
+                items += page
+        except IncompletePull as error:
+            return Looked(tuple(items), complete=False, why=error.reason, single_page=single_page)
+        except (Malformed, ConfigurationError) as error:
+            return Looked((), complete=False, why=error.detail, single_page=single_page)
+        return Looked(tuple(items), complete=True, single_page=single_page)
+
+    def pages(self, request: ListRequest) -> Iterator[list[object]]:
+        """Yield what the destination holds, page by page; raises IncompletePull."""
+        values = {"since": request.since.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
+
+        def fetch(url: httpx.URL, number: int) -> paging.Page:
+            # "No such" past the end is the end; for a list as a whole it is a wrong address.
+            absent = () if number == 0 else request.contract.absent
+            headers = self._headers(request.call.headers, values, None)
+            outgoing = _build(request.call.method, url, headers=headers, content=None)
+            return self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
+
+        try:
+            yield from paging.walk(self._listing(request, values, pages=PULL_PAGES, items=PULL_ITEMS), fetch)
+        except (Malformed, ConfigurationError) as error:
+            raise IncompletePull(error.detail) from None
+
+    def _outgoing_send(self, request: SendRequest) -> httpx.Request:
+        payload: dict[str, Any] = dict(request.payload)
+        values = {**request.values, "idempotency_key": request.idempotency_key}
+        keyed: dict[str, str] = {}
+        if request.contract.idempotency == "field":
+            payload = placeholders.apply_set(
+                payload, {request.contract.key_name: "{idempotency_key}"}, values
+            )
+        elif request.contract.idempotency == "header":
+            keyed = {request.contract.key_name: request.idempotency_key}
+        if request.call.body == "form":
+            content, kind = (
+                urlencode(form_fields(payload)).encode("ascii"),
+                "application/x-www-form-urlencoded",
+            )
+        else:
+            content, kind = canonical(payload), "application/json"
+        headers = {**self._headers(request.call.headers, values, content), **keyed, "Content-Type": kind}
+        return _build(
+            request.call.method, self._url(request.call.path, values), headers=headers, content=content
+        )
+
+    def _listing(
+        self, request: LookRequest | ListRequest, values: Mapping[str, str], *, pages: int, items: int
+    ) -> paging.Listing:
+        call = request.call
+        return paging.Listing(
+            url=self._url(call.path, values),
+            paging=call.paging,
+            items=call.items,
+            id=request.record.id,
+            max_pages=pages,
+            max_items=items,
+        )
+
+    def _url(self, path: str, values: Mapping[str, str]) -> httpx.URL:
+        try:
+            return httpx.URL(self._base + placeholders.fill(path, values, encode=True))
+        except httpx.InvalidURL:
+            raise ConfigurationError(
+                f"An address of {self._title} cannot be read: check base_url and path."
+            ) from None
+
+    def _headers(
+        self, own: Mapping[str, str], values: Mapping[str, str], content: bytes | None
+    ) -> dict[str, str]:
+        filled = {name: placeholders.fill(value, values) for name, value in own.items()}
+        body = {} if content is None else {"Content-Type": "application/json"}
+        return {**_GENERAL, **body, **filled, **self._auth}
+
+    def _page(
+        self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]
+    ) -> paging.Page:
+        """Fetch one page of a list; whatever is not a whole, readable answer raises IncompletePull."""
+        try:
+            whole = wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES)
+        except (wire.NotSent, wire.BrokenOff) as error:
+            raise IncompletePull(str(error)) from None
+        if whole.status in absent:
+            return paging.Page(whole.headers, None, absent=True)
+        if not 200 <= whole.status < 300 or whole.status == _PARTIAL:
+            listed = ", which is no listed absence" if whole.status in (404, 410) else ""
+            raise IncompletePull(f"{self._title} answered with status {whole.status}{listed}.")
+        body, readable, detail = _decode(whole)
+        if not readable or not whole.body:
+            raise IncompletePull(detail or f"{self._title} answered with nothing.")
+        return paging.Page(whole.headers, body)
+
+
+def authorization(auth: Auth | None) -> dict[str, str]:
+    """Return the headers by which a destination knows us; raises ConfigurationError."""
+    if auth is None:
+        return {}
+    match auth.kind:
+        case "bearer":
+            return {"Authorization": f"Bearer {secret(auth.token or '')}"}
+        case "header":
+            return {auth.name or "": secret(auth.value or "")}
+        case "basic":
+            pair = f"{auth.user}:{secret(auth.password or '')}".encode()
+            return {"Authorization": f"Basic {base64.b64encode(pair).decode('ascii')}"}
+        case "oauth2":
+            raise ConfigurationError(
+                'The auth kind "oauth2" is not available yet; use bearer, header or basic.'
+            )
+
+
+def form_fields(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return a form's fields, nested ones in brackets, in one order; Malformed for what none can carry."""
+    fields: list[tuple[str, str]] = []
+    for name in sorted(payload):
+        _fields(name, payload[name], (name,), fields)
+    return fields
+
+
+def _fields(field: str, value: object, path: tuple[str | int, ...], fields: list[tuple[str, str]]) -> None:
+    if isinstance(value, dict) and value:
+        for name in sorted(value):
+            _fields(f"{field}[{name}]", value[name], (*path, name), fields)
+    elif isinstance(value, list) and value:
+        for position, item in enumerate(value):
+            _fields(f"{field}[{position}]", item, (*path, position), fields)
+    elif isinstance(value, str):
+        fields.append((field, value))
+    elif isinstance(value, bool | int | float):
+        fields.append((field, canonical(value).decode("ascii")))
+    else:
+        where = dotted(path)
+        raise Malformed(
+            f"A form cannot carry nothing, an empty list or an empty object: {where}.", path=where
+        )
+
+
+def _look_body(request: LookRequest) -> bytes | None:
+    if request.call.body is None:
+        return None
+    return canonical(
+        {name: placeholders.fill(text, request.values) for name, text in request.call.body.items()}
+    )
+
+
+def _build(
+    method: str, url: httpx.URL, *, headers: Mapping[str, str], content: bytes | None
+) -> httpx.Request:
+    try:
+        return httpx.Request(method, url, headers=headers, content=content)
+    except (UnicodeEncodeError, ValueError):
+        raise Malformed("A header of the request has characters that HTTP cannot carry.") from None
+
+
+def _answer(whole: wire.Whole) -> Answer:
+    body, readable, detail = _decode(whole)
+    return Answer(
+        "answered",
+        status=whole.status,
+        headers=whole.headers,
+        body=body,
+        readable=readable,
+        detail=detail,
+        received_at=datetime.now(UTC),
+    )
+
+
+def _decode(whole: wire.Whole) -> tuple[object, bool, str]:
+    """Return the decoded body, whether it can be read, and why not; an empty body can."""
+    if whole.cut:
+        return None, False, f"The answer is longer than {BODY_MAX_BYTES // 1024 // 1024} MB."
+    if not whole.body.strip():
+        return None, True, ""
+    if whole.headers.get("content-encoding", "identity").lower() != "identity":
+        return None, False, "The answer is compressed, which was not asked for."
+    try:
+        return strict_json.loads_decimal(whole.body), True, ""
+    except Malformed:
+        return None, False, "The answer is not JSON that can be read in one way only."
