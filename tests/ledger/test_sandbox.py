@@ -103,7 +103,7 @@ def test_a_body_over_one_mebibyte_or_without_its_length_is_refused(sandbox: Sand
 
 
 def test_an_invoice_without_a_currency_is_in_the_accounts_own(sandbox: Sandbox) -> None:
-    made = sandbox.call("POST", "/invoices", {"order": "483", "total": "1240.00"})
+    made = sandbox.call("POST", "/invoices", body={"order": "483", "total": "1240.00"})
     assert (made.status, made.json["currency"]) == (201, "ZAR")
 
 
