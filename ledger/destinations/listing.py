@@ -1,0 +1,34 @@
+"""Listing what a destination holds, for reconciliation."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from ledger.destinations.connectors.base import (
+    IncompletePull,
+    ListRequest,
+    connector_for,
+    refuse_open_transaction,
+)
+from ledger.models import OperationType
+
+
+def pages(kind: OperationType, *, since: datetime) -> Iterator[list[object]]:
+    """Yield the destination's records of an operation type, page by page, decoded.
+
+    Raises IncompletePull with the reason where the list was not read to its end, ConfigurationError where the
+    destination cannot be reached as it is set up, RuntimeError where a transaction is open between pages.
+    """
+    call, record = kind.how.list, kind.how.record
+    if call is None or record is None:
+        raise IncompletePull(f"The rules for {kind.name} name no list.")
+    request = ListRequest(
+        call=call,
+        contract=kind.promises,
+        record=record,
+        since=since,
+        timeout_s=kind.destination.reach.timeout_s,
+    )
+    refuse_open_transaction()
+    for page in connector_for(kind.destination).pages(request):
+        yield page
+        refuse_open_transaction()

@@ -1,0 +1,143 @@
+"""Asking a destination what it holds for one operation, and keeping the answer as evidence."""
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+
+from ledger import actions
+from ledger.destinations.connectors.base import (
+    ConfigurationError,
+    Looked,
+    LookRequest,
+    connector_for,
+    refuse_open_transaction,
+)
+from ledger.models import Lookup, Operation, OperationType, database_now
+from ledger.rules import money
+from ledger.rules.contracts import Contract
+from ledger.rules.errors import Conflict, TieoutError
+from ledger.rules.records import Found, judge
+from ledger.rules.states import Evidence, State, Verdict
+
+
+class NoLookup(Conflict):
+    """The destination's rules name no look-up."""
+
+    type = "no-lookup"
+    title = "The destination cannot be checked"
+    retry = "after-review"
+
+
+def look(operation: Operation, *, actor: str, reason: str, command_id: uuid.UUID | None = None) -> Lookup:
+    """Ask the destination what it holds for an operation, and keep and apply what was found.
+
+    Where nothing was found by a look-up that has never found anything, it is made to prove itself on a record
+    that we know. Whatever goes wrong on the way is *could not look*. Raises NoLookup where there is none,
+    RuntimeError inside a transaction.
+    """
+    asked_at = database_now()
+    found = ask(operation)
+    control_reference = _control(operation) if found.verdict is Verdict.ABSENT else ""
+    return actions.keep_lookup(
+        operation.pk,
+        found=found,
+        asked_at=asked_at,
+        actor=actor,
+        reason=reason,
+        command_id=command_id,
+        control_reference=control_reference,
+    )
+
+
+def ask(operation: Operation, *, contract: Contract | None = None) -> Found:
+    """Ask and judge, and keep nothing; the look-up's total deadline is the destination's time-out."""
+    refuse_open_transaction()
+    kind = operation.operation_type
+    call, record = kind.how.lookup, kind.how.record
+    if call is None or record is None:
+        raise NoLookup(f"{kind.destination.title} cannot be checked: its rules name no look-up.")
+    request = LookRequest(
+        call=call,
+        contract=contract or actions.facts(operation).contract,
+        record=record,
+        values=values_of(operation),
+        timeout_s=kind.destination.reach.timeout_s,
+    )
+    looked = _looked(operation, request)
+    return judge(
+        looked.items,
+        map=record,
+        reference=operation.key,
+        amount=operation.amount,
+        currency=operation.currency or None,
+        complete=looked.complete,
+        why=looked.why,
+        single_page=looked.single_page,
+    )
+
+
+def _looked(operation: Operation, request: LookRequest) -> Looked:
+    """Look up through the connector; its failures prove nothing, and are told without its own words."""
+    try:
+        return connector_for(operation.operation_type.destination).look_up(request)
+    except ConfigurationError as error:
+        return Looked((), complete=False, why=error.detail)
+    except Exception as error:  # noqa: BLE001 - any connector may be plugged in, and none may stop the sweep
+        return Looked((), complete=False, why=f"The connector failed ({type(error).__name__}).")
+
+
+def values_of(operation: Operation) -> Mapping[str, str]:
+    """Return what paths, headers and bodies may name of an operation; amounts are text."""
+    amount = ""
+    if operation.amount is not None:
+        amount = money.text(money.Money(operation.amount, operation.currency))
+    return {
+        "key": operation.key,
+        "type": operation.operation_type.name,
+        "amount": amount,
+        "currency": operation.currency,
+        "source.system": operation.source_system,
+        "source.reference": operation.source_reference,
+        "source.version": operation.source_version,
+        "idempotency_key": operation.idempotency_key,
+        "destination_reference": operation.destination_reference,
+    }
+
+
+def _control(operation: Operation) -> str:
+    """Look up the latest record that we know, the same way; return its reference if it is found."""
+    kind = operation.operation_type
+    if _proved(kind):
+        return ""
+    known = _known(kind, asked=operation.pk)
+    if known is None:
+        return ""
+    try:
+        found = ask(known)
+    except TieoutError:
+        return ""
+    seen = {record.id for record in found.records}
+    return known.destination_reference if known.destination_reference in seen else ""
+
+
+def _proved(kind: OperationType) -> bool:
+    """Say whether this look-up has found a known record since its configuration last changed."""
+    proved_at: datetime | None = kind.lookup_proved_at
+    return proved_at is not None and proved_at >= max(kind.changed_at, kind.destination.changed_at)
+
+
+def _known(kind: OperationType, *, asked: int) -> Operation | None:
+    """Return the latest completed operation at this account whose record was seen by software."""
+    return (
+        Operation.objects.filter(
+            operation_type=kind,
+            state=State.COMPLETED,
+            account_first=kind.destination.account,
+            evidence__in=[Evidence.ANSWER, Evidence.LOOKUP],
+        )
+        .exclude(destination_reference="")
+        .exclude(pk=asked)
+        .select_related("operation_type__destination")
+        .order_by("-finished_at")
+        .first()
+    )

@@ -1,0 +1,130 @@
+"""Sending one operation: claim, look where that comes first, start, send, record."""
+
+import logging
+import time
+import uuid
+from dataclasses import dataclass, replace
+
+from ledger import actions
+from ledger.destinations.connectors.base import (
+    ConfigurationError,
+    Connector,
+    SendRequest,
+    connector_for,
+    refuse_open_transaction,
+)
+from ledger.destinations.lookups import ask, values_of
+from ledger.models import Operation, database_now
+from ledger.rules.decisions import looks_first
+from ledger.rules.errors import TieoutError
+from ledger.rules.outcomes import Report, classify
+from ledger.rules.states import Outcome
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A claim, and all that its send needs: nothing is left that could fail between start and send."""
+
+    claimed: actions.Claimed
+    connector: Connector
+    request: SendRequest
+
+
+def send(operation_id: int, *, actor: str = "worker") -> None:
+    """Send one operation if it is due and ours to send; do nothing otherwise.
+
+    A failure before the start is proved not to have sent anything; one after it is uncertain. A process that
+    is killed leaves its lease to run out. Raises RuntimeError inside a transaction.
+    """
+    refuse_open_transaction()
+    claimed = actions.claim_to_send(operation_id, actor=actor)
+    if claimed is None:
+        return
+    try:
+        ready = _ready(claimed)
+        if not _look_first(claimed, actor=actor):
+            return
+        # The time that the start itself takes comes off the deadline: nothing goes out after the lease.
+        began = time.monotonic()
+        _start(ready, actor=actor)
+        late_s = time.monotonic() - began
+    except Exception as error:  # noqa: BLE001 - whatever it was, not a byte was sent
+        _record(claimed, _unsent(error), actor=actor)
+        return
+    report = _sent(ready, timeout_s=ready.request.timeout_s - late_s)
+    _record(claimed, report, actor=actor)
+
+
+def _ready(claimed: actions.Claimed) -> _Ready:
+    """Read secrets and make the request; raises ConfigurationError with what is missing."""
+    operation = claimed.operation
+    kind = operation.operation_type
+    if kind.how.send is None:
+        raise ConfigurationError(f"The rules for {kind.name} name no send.")
+    request = SendRequest(
+        call=kind.how.send,
+        contract=claimed.facts.contract,
+        payload=claimed.payload,
+        idempotency_key=claimed.attempt.idempotency_key,
+        values=values_of(operation),
+        timeout_s=kind.destination.reach.timeout_s,
+    )
+    return _Ready(claimed, connector_for(kind.destination), request)
+
+
+def _look_first(claimed: actions.Claimed, *, actor: str) -> bool:
+    """Look before the send where the decision asks for it; False where it was settled otherwise."""
+    if not looks_first(claimed.facts):
+        return True
+    asked_at = database_now()
+    found = ask(claimed.operation, contract=claimed.facts.contract)
+    return actions.before_send(claimed, found=found, asked_at=asked_at, actor=actor)
+
+
+def _start(ready: _Ready, *, actor: str) -> None:
+    actions.start(
+        ready.claimed.attempt.uid,
+        token=ready.claimed.token,
+        start_id=uuid.uuid4(),
+        actor=actor,
+        need_s=ready.request.timeout_s,
+    )
+
+
+def _sent(ready: _Ready, *, timeout_s: float) -> Report:
+    """Send and say what came of it; an exception says nothing about the other side."""
+    operation = ready.claimed.operation
+    if timeout_s <= 0:
+        return Report(Outcome.RETRYABLE, error_code="not_sent", message="The start took all of the time.")
+    refuse_open_transaction()
+    try:
+        answer = ready.connector.send(replace(ready.request, timeout_s=timeout_s))
+        return classify(
+            answer,
+            contract=ready.request.contract,
+            map=operation.operation_type.how.record,
+            reference=operation.key,
+            amount=operation.amount,
+            currency=operation.currency or None,
+        )
+    except Exception as error:  # noqa: BLE001 - after the start, nothing may claim that nothing happened
+        words = f"The connector failed after the start ({type(error).__name__})."
+        return Report(Outcome.UNCERTAIN, error_code="connector_failed", message=words)
+
+
+def _unsent(error: Exception) -> Report:
+    if isinstance(error, TieoutError):
+        return Report(Outcome.RETRYABLE, error_code=error.type, message=error.detail)
+    words = f"It failed before the start ({type(error).__name__})."
+    return Report(Outcome.RETRYABLE, error_code="not_started", message=words)
+
+
+def _record(claimed: actions.Claimed, report: Report, *, actor: str) -> None:
+    """Put the outcome on record; where the claim was lost meanwhile, it is kept as evidence by the ledger."""
+    operation: Operation = claimed.operation
+    try:
+        actions.record(claimed.attempt.uid, token=claimed.token, report=report, actor=actor)
+    except TieoutError as refused:
+        logger.warning("operation %s, try %s: %s", operation.uid, claimed.attempt.number, refused.detail)
