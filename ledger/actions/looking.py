@@ -25,10 +25,12 @@ def keep_lookup(
     reason: str,
     command_id: uuid.UUID | None = None,
     control_reference: str = "",
+    listed: bool = False,
 ) -> Lookup:
     """Store what a look-up found and move the operation as decisions say.
 
-    While an attempt is in flight the evidence is kept and moves nothing: that attempt's own outcome decides.
+    `listed`: it was read off the destination's list, which proves nothing of the look-up itself. While an
+    attempt is in flight the evidence is kept and moves nothing: that attempt's own outcome decides.
     """
     with locked(operation_id) as (operation, now):
         lookup = _store(
@@ -39,6 +41,7 @@ def keep_lookup(
             reason=reason,
             command_id=command_id,
             control_reference=control_reference,
+            listed=listed,
         )
         match State(operation.state):
             case State.UNCERTAIN:
@@ -61,9 +64,11 @@ def _store(
     reason: str,
     command_id: uuid.UUID | None = None,
     control_reference: str = "",
+    listed: bool = False,
 ) -> Lookup:
     kind = operation.operation_type
-    saw_known = control_reference or found.verdict in (Verdict.ONE_MATCH, Verdict.DIFFERS, Verdict.SEVERAL)
+    found_ours = not listed and found.verdict in (Verdict.ONE_MATCH, Verdict.DIFFERS, Verdict.SEVERAL)
+    saw_known = control_reference or found_ours
     if saw_known and kind.lookup_proved_at is None:
         kind.lookup_proved_at = asked_at
         OperationType.objects.filter(pk=kind.pk, lookup_proved_at=None).update(lookup_proved_at=asked_at)
