@@ -1,0 +1,73 @@
+"""The configuration file (TOML) becomes rows of both floors: all of it, or nothing.
+
+`source` reads the text, `layout` and `sections` its shape; the `…_checks` look at what no section can know
+alone; `rows` says what changes and writes it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import connection, transaction
+
+from reconcile.configuration import rows, source
+from reconcile.configuration.destination_checks import check_destination
+from reconcile.configuration.layout import Layout, lay_out
+from reconcile.configuration.plan_checks import check_automation, check_plan
+from reconcile.configuration.source import Source
+from reconcile.configuration.type_checks import check_type
+from reconcile.configuration.wrongs import Refused, Wrongs
+
+__all__ = ["Configured", "Refused", "configure"]
+
+LOCK = 0x71E0C0F6
+"""Two files are taken in one after the other: the number is ours among PostgreSQL's advisory locks."""
+
+
+@dataclass(frozen=True)
+class Configured:
+    """What a file changed, or would change, a line each; and what people should know about it."""
+
+    changes: list[str]
+    notes: list[str]
+
+
+def configure(file: Path, *, check: bool = False) -> Configured:
+    """Make destinations, operation types and plans as the file says; with `check`, only say what would be.
+
+    Raises Refused, with every wrong line, and has then changed nothing.
+    """
+    read = source.read(file)
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        layout = _checked(read)
+        changes = rows.changes(layout)
+        if not check:
+            for change in changes:
+                rows.write(change, reason=f"Configuration file {read.name}"[:1000])
+        notes = [*layout.notes, *_stays(layout)]
+    return Configured([str(change) for change in changes], notes)
+
+
+def _checked(read: Source) -> Layout:
+    wrongs = Wrongs(partial=bool(read.not_toml))
+    layout = lay_out(read.data, wrongs)
+    if read.not_toml:
+        # What depends on other lines is not judged while some of them cannot be read.
+        raise Refused([*read.not_toml, *read.located(wrongs.found)])
+    for part in layout.destinations.values():
+        check_destination(part, layout, wrongs)
+    for part in layout.operation_types.values():
+        check_type(part, layout, wrongs)
+    for part in layout.automations.values():
+        check_automation(part, layout, wrongs)
+    for part in layout.plans.values():
+        check_plan(part, layout, wrongs)
+    if wrongs.found:
+        raise Refused(read.located(wrongs.found))
+    return layout
+
+
+def _stays(layout: Layout) -> list[str]:
+    stays = rows.left_alone(layout)
+    return [f"not in this file, and left as it is: {', '.join(stays)}"] if stays else []

@@ -1,0 +1,140 @@
+"""What is checked of a destination beyond its lines: connector, address, and that its secrets are there."""
+
+import importlib
+import os
+import re
+from pathlib import Path as FilePath
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from ledger.rules import placeholders
+from ledger.rules.calls import Connection
+from ledger.rules.paths import dotted
+from reconcile.configuration.layout import Layout
+from reconcile.configuration.sections import SECRETS, Part
+from reconcile.configuration.wrongs import Path, Wrongs
+
+LATER_CONNECTORS = ("sql", "file")
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check one destination."""
+    connector = part.raw.get("connector", "http")
+    if isinstance(connector, str):
+        _check_connector(part, connector, wrongs)
+    _check_addresses(part, wrongs)
+    _check_auth(part, wrongs)
+    _note_limits(part, layout)
+
+
+def _check_connector(part: Part, connector: str, wrongs: Wrongs) -> None:
+    path: Path = (*part.path, "connector")
+    if connector in LATER_CONNECTORS:
+        remedy = (
+            'Write "http", or the Python path of a connector of your own, such as "shop.books:Connector".'
+        )
+        wrongs.add(path, f'The connector "{connector}" is not available yet.', remedy)
+    elif connector == "http":
+        if "base_url" not in part.raw:
+            remedy = 'Add the line: base_url = "https://books.example.com".'
+            wrongs.add((*part.path, "base_url"), "base_url is missing.", remedy)
+    elif why := _not_importable(connector):
+        remedy = 'Write "http", or "package.module:Class" of a module that Python finds where this runs.'
+        wrongs.add(path, f'The connector "{connector}" cannot be loaded: {why}.', remedy)
+
+
+def _not_importable(connector: str) -> str:
+    """Return why a Python path leads to no class; nothing where it does."""
+    module, _, name = connector.rpartition(":") if ":" in connector else connector.rpartition(".")
+    if not module or not name.isidentifier():
+        return "it names no class in a module"
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        return f"there is no module {error.name}"
+    except Exception as error:  # noqa: BLE001 - a foreign module may raise anything while it is loaded
+        return f"its module fails with {type(error).__name__}"
+    return "" if callable(found) else f"{module} has no class {name}"
+
+
+def _check_addresses(part: Part, wrongs: Wrongs) -> None:
+    base_url, open_url = part.raw.get("base_url"), part.raw.get("open_url")
+    if isinstance(base_url, str) and "://" in base_url:
+        _check_base_url((*part.path, "base_url"), base_url, wrongs)
+    if isinstance(open_url, str):
+        path: Path = (*part.path, "open_url")
+        if not open_url.startswith(("http://", "https://")):
+            wrongs.add(path, "People could not open this address.", "Begin with http:// or https://.")
+        for name in placeholders.unknown(open_url, placeholders.LOOKUP):
+            remedy = "Use {destination_reference} or {key}."
+            wrongs.add(path, f"Nothing can be put in place of {{{name}}}.", remedy)
+
+
+def _check_base_url(path: Path, base_url: str, wrongs: Wrongs) -> None:
+    try:
+        parts = urlsplit(base_url)
+        usable = bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        wrongs.add(
+            path, "The address cannot be read.", "Write scheme, host and port only where it is not usual."
+        )
+    elif parts.username is not None or parts.password is not None:
+        wrongs.add(
+            path, "Credentials do not belong in an address.", 'Write auth = { kind = "basic", … } instead.'
+        )
+    elif parts.query or parts.fragment:
+        wrongs.add(path, 'The address has a part after "?" or "#".', "Put it into the paths of the calls.")
+
+
+def _check_auth(part: Part, wrongs: Wrongs) -> None:
+    auth = part.under("auth")
+    if auth.get("kind") == "oauth2":
+        remedy = 'Use kind = "bearer", "header" or "basic".'
+        wrongs.add((*part.path, "auth", "kind"), 'auth kind "oauth2" is not available yet.', remedy)
+    for name in SECRETS:
+        secret = auth.get(name)
+        if isinstance(secret, str):
+            _check_secret((*part.path, "auth", name), secret, wrongs)
+
+
+def _check_secret(path: Path, secret: str, wrongs: Wrongs) -> None:
+    kind, _, name = secret.partition(":")
+    if kind == "env":
+        if not _VARIABLE.fullmatch(name):
+            wrongs.add(path, "env: names no variable.", 'Write "env:" and a name, such as "env:BOOKS_TOKEN".')
+        elif not os.environ.get(name, "").strip():
+            remedy = f"Set {name} where configure and the worker run, or name the right variable."
+            wrongs.add(path, f"The environment variable {name} is not set here.", remedy)
+    elif kind == "file" and (why := _unreadable(FilePath(name))):
+        remedy = "Name a file that configure and the worker can read, with the secret alone in it."
+        wrongs.add(path, f"The secret's file {name} {why}.", remedy)
+
+
+def _unreadable(file: FilePath) -> str:
+    try:
+        return "" if file.read_text(encoding="utf-8").strip() else "is empty"
+    except FileNotFoundError:
+        return "is not there"
+    except (OSError, ValueError):
+        return "cannot be read"
+
+
+def _note_limits(part: Part, layout: Layout) -> None:
+    connection = part.get("connection", Connection)
+    if connection is None:
+        return
+    if "rate" in part.raw:
+        layout.notes.append(f"{dotted((*part.path, 'rate'))} is kept; it does not slow anything down yet.")
+    cluster: dict[str, Any] = settings.Q_CLUSTER
+    longest = (cluster["timeout"] - 10) / 2
+    if connection.timeout_s > longest:
+        layout.notes.append(
+            f"{dotted((*part.path, 'timeout'))}: the worker may cut off a try that takes more than "
+            f"{longest:g} s; it is then uncertain."
+        )

@@ -1,0 +1,102 @@
+"""What is checked of plans and automations beyond their lines: types, zone, schedule, amounts, addresses."""
+
+import zoneinfo
+from datetime import UTC, datetime
+
+from cronsim import CronSim, CronSimError
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from ledger.models import OperationType
+from reconcile.configuration.layout import Layout
+from reconcile.configuration.sections import Part
+from reconcile.configuration.type_checks import check_amounts
+from reconcile.configuration.wrongs import Path, Wrongs, choices, meant
+
+CRON_FIELDS = 5
+
+
+def check_plan(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check one plan."""
+    if "source" in part.raw:
+        remedy = "Leave it out: the ledger and the destination are compared."
+        wrongs.add((*part.path, "source"), "source, the third side, is not available yet.", remedy)
+    name = part.raw.get("operation_type")
+    if isinstance(name, str):
+        _check_type(part, name, layout=layout, wrongs=wrongs)
+    _check_zone(part, wrongs)
+    _check_schedule(part, wrongs)
+    check_amounts(part.under("tolerance"), (*part.path, "tolerance"), wrongs)
+    recipients = part.raw.get("recipients")
+    for index, address in enumerate(recipients if isinstance(recipients, list) else ()):
+        _check_address(address, (*part.path, "recipients", index), wrongs)
+
+
+def check_automation(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check one automation."""
+    types = part.raw.get("types")
+    known = _known_types(layout)
+    for index, name in enumerate(types if isinstance(types, list) else ()):
+        if isinstance(name, str) and name not in known:
+            _unknown_type((*part.path, "types", index), name, known=known, wrongs=wrongs)
+
+
+def _known_types(layout: Layout) -> dict[str, bool]:
+    """Return the operation types of file and database, each with whether it can be listed."""
+    stored = {row.name: row.how.list is not None for row in OperationType.objects.all()}
+    return stored | {name: "list" in part.raw for name, part in layout.operation_types.items()}
+
+
+def _check_type(part: Part, name: str, *, layout: Layout, wrongs: Wrongs) -> None:
+    known = _known_types(layout)
+    path: Path = (*part.path, "operation_type")
+    if name not in known:
+        _unknown_type(path, name, known=known, wrongs=wrongs)
+    elif not known[name]:
+        remedy = (
+            f'Add a section [operation_types."{name}".list] that says how the destination lists its records.'
+        )
+        wrongs.add(path, f'"{name}" cannot be reconciled: it has no list section.', remedy)
+
+
+def _unknown_type(path: Path, name: str, *, known: dict[str, bool], wrongs: Wrongs) -> None:
+    remedy = choices(name, known, none="Add a section for it under operation_types.")
+    wrongs.add(path, f'There is no operation type "{name}".', remedy)
+
+
+def _check_zone(part: Part, wrongs: Wrongs) -> None:
+    zone = part.raw.get("timezone")
+    if not isinstance(zone, str):
+        return
+    known = zoneinfo.available_timezones()
+    if zone not in known:
+        remedy = f"{meant(zone, known)}Write a name of the IANA list, such as Africa/Johannesburg or UTC."
+        wrongs.add((*part.path, "timezone"), f'There is no time zone "{zone}".', remedy)
+
+
+def _check_schedule(part: Part, wrongs: Wrongs) -> None:
+    schedule = part.raw.get("schedule")
+    if isinstance(schedule, str) and schedule and (why := _no_cron(schedule)):
+        remedy = 'Write minute, hour, day, month and weekday, such as "15 6 * * 1-5"; or leave the line out.'
+        wrongs.add((*part.path, "schedule"), f'"{schedule}" is no schedule: {why}.', remedy)
+
+
+def _no_cron(schedule: str) -> str:
+    if len(schedule.split()) != CRON_FIELDS:
+        return f"it has {len(schedule.split())} parts, not {CRON_FIELDS}"
+    try:
+        next(CronSim(schedule, datetime.now(UTC)))
+    except CronSimError as error:
+        return str(error).lower()
+    except StopIteration:
+        return "that time never comes"
+    return ""
+
+
+def _check_address(address: object, path: Path, wrongs: Wrongs) -> None:
+    if not isinstance(address, str):
+        return
+    try:
+        validate_email(address)
+    except ValidationError:
+        wrongs.add(path, f'"{address}" is no e-mail address.', "Write one such as finance@example.com.")

@@ -1,0 +1,240 @@
+"""Rows of both floors: what the file wants of them, how that differs from what they are, and the writing."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Model
+
+from ledger.models import Destination, Event, OperationType, TieoutNow
+from ledger.rules.calls import Calls, Connection, ReviewPolicy
+from ledger.rules.paths import dotted
+from reconcile.configuration.layout import Layout
+from reconcile.configuration.sections import CALLS, DestinationHead, Part, PlanHead, TypeHead
+from reconcile.configuration.showing import Flat, change, flat, hidden, shown
+from reconcile.configuration.type_checks import contract_of, policy_of
+from reconcile.models import Plan
+
+ACTOR = "configure"
+OWN_LEASE_MARGIN_S = 10
+
+LOOKED_AT = frozenset({"base_url", "account", "auth", "connector"})
+"""What of a destination decides where a look-up arrives and what it may see."""
+LOOKED_WITH = frozenset({"lookup", "record", "destination"})
+"""What of a type decides how a look-up asks and reads."""
+
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of row: its word, its section of the file, and its columns in the file's words."""
+
+    word: str
+    section: str
+    model: type[Model]
+    words: Callable[[Columns], Mapping[str, object]]
+
+
+DESTINATION = Kind(
+    "destination",
+    "destinations",
+    Destination,
+    lambda c: (
+        {"name": c["title"], "entity": c["entity"], "connector": c["connector"], "account": c["account"]}
+        | c["connection"]
+    ),
+)
+TYPE = Kind(
+    "operation type",
+    "operation_types",
+    OperationType,
+    lambda c: (
+        {name: c[name] for name in ("destination", "label", "noun", "performed_by", "side_effect", "owner")}
+        | {"key": c["key_template"], "lease": c["lease_s"], "permit_for": c["permit_for_s"]}
+        | {
+            "payload_keep": c["payload_keep_s"],
+            "contract": c["contract"],
+            "retry": c["retry"],
+            "review": c["review"],
+        }
+        | c["calls"]
+    ),
+)
+PLAN = Kind(
+    "plan",
+    "plans",
+    Plan,
+    lambda c: (
+        {name: c[name] for name in ("operation_type", "schedule", "timezone", "tolerance", "recipients")}
+        | {"window": c["window_s"], "grace": c["grace_s"]}
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row as the file wants it, beside what it is; true if the two differ. Without pk, it is to be made."""
+
+    kind: Kind
+    name: str
+    columns: Columns
+    before: Flat
+    after: Flat
+    pk: int | None
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The paths whose values differ."""
+        names = [*self.after, *(path for path in self.before if path not in self.after)]
+        return [path for path in names if self.before.get(path) != self.after.get(path)]
+
+    def touches(self, names: frozenset[str]) -> bool:
+        """Say whether a value under one of these names differs."""
+        return any(path[0] in names for path in self.paths)
+
+    def __bool__(self) -> bool:
+        return self.pk is None or bool(self.paths)
+
+    def __str__(self) -> str:
+        if self.pk is None:
+            return f"+ {self.kind.word} {self.name}"
+        lines = [change(path, self.before.get(path), self.after.get(path)) for path in self.paths]
+        return "\n".join(f"~ {self.kind.word} {self.name}: {line}" for line in lines)
+
+
+def changes(layout: Layout) -> list[Change]:
+    """Return what the file would make or change, in an order in which it can be written."""
+    found = [_change(DESTINATION, part.name, _destination(part)) for part in layout.destinations.values()]
+    found += [_change(TYPE, part.name, _type(part, layout)) for part in layout.operation_types.values()]
+    found += _followers(found, layout)
+    found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
+    return [one for one in found if one]
+
+
+def left_alone(layout: Layout) -> list[str]:
+    """Return what is configured and not in this file: it stays as it is."""
+    stays = []
+    for kind in (DESTINATION, TYPE, PLAN):
+        names = kind.model._default_manager.order_by("name").values_list("name", flat=True)
+        stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
+    return stays
+
+
+def write(one: Change, *, reason: str) -> None:
+    """Make or change one row, with its event; to be called in a transaction."""
+    columns = _with_rows(one.columns)
+    if one.kind is TYPE and (one.touches(LOOKED_WITH) or ("contract", "absent") in one.paths):
+        columns["lookup_proved_at"] = None
+    if one.kind is PLAN and one.touches(frozenset({"schedule", "timezone"})):
+        columns["next_run_at"] = None
+    manager = one.kind.model._default_manager
+    if one.pk is None:
+        manager.create(name=one.name, **columns)
+    else:
+        manager.filter(pk=one.pk).update(**columns, changed_at=TieoutNow())
+        if one.kind is DESTINATION and one.touches(LOOKED_AT):
+            OperationType.objects.filter(destination=one.pk).update(lookup_proved_at=None)
+    section = dotted((one.kind.section, one.name))
+    data = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one))}
+    Event.objects.create(kind="configured", actor=ACTOR, reason=reason, data=data)
+
+
+def _on_record(one: Change) -> Iterator[tuple[str, list[str] | None]]:
+    for path in one.paths:
+        values = [shown(path, one.before.get(path)), shown(path, one.after.get(path))]
+        yield dotted(path), None if hidden(path) else values
+
+
+def _with_rows(columns: Columns) -> Columns:
+    """Return the columns with rows in place of the names that the file refers to them by."""
+    found = dict(columns)
+    if "destination" in found:
+        found["destination"] = Destination.objects.get(name=found["destination"])
+    if "operation_type" in found:
+        found["operation_type"] = OperationType.objects.get(name=found["operation_type"])
+    return found
+
+
+def _change(kind: Kind, name: str, columns: Columns) -> Change:
+    named = {
+        f"{column}__name" if column in ("destination", "operation_type") else column for column in columns
+    }
+    row = kind.model._default_manager.filter(name=name).values("pk", *named).first()
+    after = flat(kind.words(columns))
+    if row is None:
+        return Change(kind, name, columns, before={}, after=after, pk=None)
+    before = {column.removesuffix("__name"): value for column, value in row.items()}
+    return Change(kind, name, columns, before=flat(kind.words(before)), after=after, pk=row["pk"])
+
+
+def _destination(part: Part) -> Columns:
+    head = part.must("head", DestinationHead)
+    return {
+        "title": head.name,
+        "entity": head.entity,
+        "connector": head.connector,
+        "account": head.account,
+        "connection": part.must("connection", Connection).stored(),
+    }
+
+
+def _type(part: Part, layout: Layout) -> Columns:
+    head, contract = part.must("head", TypeHead), contract_of(part, layout)
+    assert contract is not None
+    policy = policy_of(part, contract)
+    assert policy is not None
+    calls = Calls.model_validate({name: part.sections[name] for name in CALLS if name in part.sections})
+    by_tieout = head.performed_by == "tieout"
+    timeout_s = layout.destinations[head.destination].must("connection", Connection).timeout_s
+    return {
+        "destination": head.destination,
+        "label": head.label or part.name,
+        "noun": head.noun or part.name.partition(".")[0],
+        "performed_by": head.performed_by,
+        "side_effect": head.side_effect,
+        "key_template": head.key,
+        "lease_s": own_lease_s(timeout_s) if by_tieout else head.lease_s,
+        "permit_for_s": head.permit_for_s,
+        "payload_keep_s": head.payload_keep_s,
+        "owner": head.owner,
+        "contract": contract.stored(),
+        "calls": calls.stored(),
+        "retry": policy.stored(),
+        "review": part.must("review", ReviewPolicy).stored(),
+    }
+
+
+def _plan(part: Part) -> Columns:
+    head = part.must("head", PlanHead)
+    return {
+        "operation_type": head.operation_type,
+        "schedule": head.schedule,
+        "timezone": head.timezone,
+        "window_s": head.window_s,
+        "grace_s": head.grace_s,
+        "tolerance": head.tolerance,
+        "recipients": list(head.recipients),
+    }
+
+
+def own_lease_s(timeout_s: float) -> float:
+    """Return the lease of Tieout's own attempts in seconds: room for a look-up and a send."""
+    return 2 * timeout_s + OWN_LEASE_MARGIN_S
+
+
+def _followers(found: list[Change], layout: Layout) -> list[Change]:
+    """Return types of other files whose lease follows a time-out that this file changes."""
+    moved = {one.name: one.columns["connection"]["timeout"] for one in found if ("timeout",) in one.paths}
+    types = OperationType.objects.filter(
+        destination__name__in=moved, performed_by=OperationType.Performer.TIEOUT
+    )
+    columns = ("label", "noun", "performed_by", "side_effect", "owner", "key_template", "permit_for_s")
+    rows = types.exclude(name__in=layout.operation_types).values(
+        "name", *columns, "payload_keep_s", "contract", "retry", "review", "calls", to=F("destination__name")
+    )
+    return [
+        _change(TYPE, row.pop("name"), {**row, "destination": to, "lease_s": own_lease_s(moved[to])})
+        for row in rows
+        if (to := row.pop("to"))
+    ]

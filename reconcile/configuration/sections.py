@@ -1,0 +1,218 @@
+"""The sections of a configuration file, each read by its own rules; what is wrong is gathered, not raised."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
+
+from ledger.rules.calls import (
+    Connection,
+    ListCall,
+    LookupCall,
+    RecordMap,
+    RetryPolicy,
+    ReviewPolicy,
+    SendCall,
+    VoidCall,
+)
+from ledger.rules.contracts import Contract, Seconds, Section, check_expression
+from reconcile.configuration.wording import DURATION, in_words, refused
+from reconcile.configuration.wrongs import Path, Wrongs
+
+S = TypeVar("S", bound=Section)
+
+LONGEST_S = 3650 * 86400
+SECRETS = ("token", "value", "password", "client_secret", "refresh_token")
+
+Text60 = Annotated[str, StringConstraints(pattern=r"\S", max_length=60)]
+Text100 = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
+Text200 = Annotated[str, StringConstraints(pattern=r"\S", max_length=200)]
+Text300 = Annotated[str, StringConstraints(max_length=300)]
+
+
+class DestinationHead(Section):
+    """What a destination is called and which software speaks to it."""
+
+    name: Text200
+    entity: Text200
+    connector: Text200 = "http"
+    account: Text200 = "main"
+
+
+class TypeHead(Section):
+    """What an operation type is called, who performs it and who answers for it; durations are seconds."""
+
+    destination: str
+    performed_by: Literal["tieout", "caller"]
+    label: Text200 | None = None
+    noun: Text60 | None = None
+    side_effect: bool = True
+    key: Text300 = ""
+    lease_s: Seconds = Field(300, alias="lease", gt=0)
+    permit_for_s: Seconds = Field(86400, alias="permit_for", gt=0)
+    payload_keep_s: Seconds = Field(90 * 86400, alias="payload_keep")
+    owner: Text100 = "operations"
+
+
+class PlanHead(Section):
+    """When and how an operation type is reconciled; durations are seconds."""
+
+    operation_type: str
+    schedule: Annotated[str, StringConstraints(max_length=100)] = ""
+    timezone: str
+    window_s: Seconds = Field(35 * 86400, alias="window", gt=0)
+    grace_s: Seconds = Field(900, alias="grace")
+    tolerance: dict[str, str] = {}
+    recipients: tuple[str, ...] = ()
+
+
+class Automation(Section):
+    """What the register will say of an automation."""
+
+    name: Text200 | None = None
+    types: tuple[str, ...] = ()
+    retries: Text300 = ""
+    last_failure: Text300 = ""
+
+
+CALLS: Mapping[str, type[Section]] = {
+    "send": SendCall,
+    "record": RecordMap,
+    "lookup": LookupCall,
+    "list": ListCall,
+    "void": VoidCall,
+}
+OF_DESTINATION: Mapping[str, type[Section]] = {"contract": Contract}
+OF_TYPE: Mapping[str, type[Section]] = {
+    "contract": Contract,
+    **CALLS,
+    "retry": RetryPolicy,
+    "review": ReviewPolicy,
+}
+
+
+@dataclass
+class Part:
+    """One named section of the file: as it was written, and those of its sections that could be read."""
+
+    name: str
+    path: Path
+    raw: dict[str, Any]
+    sections: dict[str, Section] = field(default_factory=dict)
+
+    def get(self, name: str, kind: type[S]) -> S | None:
+        """Return one of its sections; None where it is wrong or not there."""
+        section = self.sections.get(name)
+        return section if isinstance(section, kind) else None
+
+    def must(self, name: str, kind: type[S]) -> S:
+        """Return one of its sections, in a file that was not refused; with its defaults if left out."""
+        return self.get(name, kind) or kind()
+
+    def under(self, name: str) -> dict[str, Any]:
+        """Return a section as it was written; empty where it is not there or is no section."""
+        raw = self.raw.get(name)
+        return raw if isinstance(raw, dict) else {}
+
+
+def read_destination(part: Part, wrongs: Wrongs) -> None:
+    """Read a destination: its head, its connection and the contract that its types begin with."""
+    _check_secrets(part, wrongs)
+    names: dict[str, type[Section]] = {"head": DestinationHead, "connection": Connection}
+    known = [*members(DestinationHead), *members(Connection), *OF_DESTINATION]
+    connection = {name: part.raw[name] for name in members(Connection) if name in part.raw}
+    head = {
+        name: part.raw[name] for name in part.raw if name not in connection and name not in OF_DESTINATION
+    }
+    for name, raw in (("head", head), ("connection", connection)):
+        _read(part, name, names[name], raw=raw, path=part.path, known=known, wrongs=wrongs)
+    _read_sections(part, OF_DESTINATION, wrongs)
+
+
+def read_type(part: Part, wrongs: Wrongs) -> None:
+    """Read an operation type: its head and each of its sections."""
+    known = [*members(TypeHead), *OF_TYPE]
+    head = {name: value for name, value in part.raw.items() if name not in OF_TYPE}
+    _read(part, "head", TypeHead, raw=head, path=part.path, known=known, wrongs=wrongs)
+    _read_sections(part, OF_TYPE, wrongs)
+
+
+def read_plan(part: Part, wrongs: Wrongs) -> None:
+    """Read a plan."""
+    head = {name: value for name, value in part.raw.items() if name != "source"}
+    _read(part, "head", PlanHead, raw=head, path=part.path, known=members(PlanHead), wrongs=wrongs)
+
+
+def read_automation(part: Part, wrongs: Wrongs) -> None:
+    """Read an automation."""
+    known = members(Automation)
+    _read(part, "head", Automation, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
+
+
+def members(kind: type[BaseModel]) -> list[str]:
+    """Return the names that a section may have, as the file spells them."""
+    return [info.alias or name for name, info in kind.model_fields.items()]
+
+
+def _check_secrets(part: Part, wrongs: Wrongs) -> None:
+    for name in SECRETS:
+        secret = part.under("auth").get(name)
+        if isinstance(secret, str) and not secret.startswith(("env:", "file:")):
+            remedy = f'Write {name} = "env:NAME" or "file:PATH".'
+            wrongs.add((*part.path, "auth", name), "A secret never stands in this file.", remedy)
+
+
+def _check_expressions(part: Part, wrongs: Wrongs) -> None:
+    when = part.under("contract").get("when")
+    for name, expression in when.items() if isinstance(when, dict) else ():
+        try:
+            check_expression(str(expression), name)
+        except ValueError as error:
+            wrongs.add((*part.path, "contract", "when", name), *refused(str(error)))
+
+
+def _read_sections(part: Part, kinds: Mapping[str, type[Section]], wrongs: Wrongs) -> None:
+    _check_expressions(part, wrongs)
+    for name, kind in kinds.items():
+        if name in part.raw:
+            path = (*part.path, name)
+            _read(part, name, kind, raw=part.raw[name], path=path, known=members(kind), wrongs=wrongs)
+
+
+def _read(
+    part: Part, name: str, kind: type[Section], *, raw: Any, path: Path, known: list[str], wrongs: Wrongs
+) -> None:
+    try:
+        # As JSON, so that nothing is converted on the quiet: true is no 1, "5" is no 5.
+        section = kind.model_validate_json(json.dumps(raw), strict=True, by_alias=True, by_name=False)
+    except ValidationError as refused:
+        for error in refused.errors(include_url=False):
+            if wrongs.partial and error["type"] == "missing":
+                continue
+            place = tuple(step for step in error["loc"] if step != "[key]")
+            names = known if len(place) == 1 else _members_at(kind, place[:-1])
+            wrongs.add((*path, *place), *in_words(error, (*path, *place), names))
+    else:
+        part.sections[name] = section
+        _check_durations(section, path, wrongs)
+
+
+def _check_durations(section: Section, path: Path, wrongs: Wrongs) -> None:
+    for name, info in type(section).model_fields.items():
+        if name.endswith("_s") and (getattr(section, name) or 0) > LONGEST_S:
+            wrongs.add((*path, info.alias or name), "The duration is longer than ten years.", DURATION)
+
+
+def _members_at(kind: type[BaseModel], place: Path) -> list[str]:
+    """Return the names known inside a nested section, by following the path through the fields' types."""
+    for step in place:
+        fields = {info.alias or name: info.annotation for name, info in kind.model_fields.items()}
+        annotation = fields.get(str(step))
+        inner = [choice for choice in (annotation, *get_args(annotation)) if isinstance(choice, type)]
+        nested = [choice for choice in inner if issubclass(choice, BaseModel)]
+        if not nested:
+            return []
+        kind = nested[0]
+    return members(kind)

@@ -1,0 +1,230 @@
+"""What is checked of an operation type beyond its lines: names, placeholders, keys, limits and amounts."""
+
+from collections.abc import Iterator, Mapping
+
+from ledger.models import OperationType
+from ledger.rules import keys, money, placeholders
+from ledger.rules.calls import RetryPolicy, SendCall
+from ledger.rules.contracts import Contract
+from ledger.rules.paths import dotted, split
+from reconcile.configuration.layout import Layout
+from reconcile.configuration.sections import Part
+from reconcile.configuration.showing import duration
+from reconcile.configuration.wrongs import Path, Wrongs, choices
+
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
+STATUS_LISTS = ("exists", "in_use", "rejected", "not_done")
+"""In the order in which they count where two of them list one status."""
+
+_KNOWN_IN = {
+    "send": placeholders.SEND,
+    "lookup": placeholders.LOOKUP,
+    "list": placeholders.LIST,
+    "void": placeholders.LOOKUP,
+}
+
+
+def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check one operation type."""
+    _check_names(part, layout, wrongs)
+    _check_fixed(part, wrongs)
+    _check_needed(part, wrongs)
+    _check_template(part, wrongs)
+    for name in _KNOWN_IN:
+        _check_call(part, name, wrongs)
+    _check_set(part, layout, wrongs)
+    _check_four_eyes(part, layout, wrongs)
+    contract = contract_of(part, layout)
+    if contract is not None:
+        _check_key_field(part, layout, wrongs)
+        _check_limits(part, contract, layout=layout, wrongs=wrongs)
+        _note_shadowed(part, contract, layout)
+    if "void" in part.raw:
+        layout.notes.append(f"{dotted((*part.path, 'void'))} is kept; reversing is a task for people yet.")
+
+
+def contract_of(part: Part, layout: Layout) -> Contract | None:
+    """Return the destination's contract with the type's own lines over it; None where either is wrong."""
+    destination = layout.destinations.get(str(part.raw.get("destination")))
+    if destination is None:
+        return None
+    base = destination.get("contract", Contract) if "contract" in destination.raw else Contract()
+    own = part.get("contract", Contract) if "contract" in part.raw else Contract()
+    if base is None or own is None:
+        return None
+    return base.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+def policy_of(part: Part, contract: Contract) -> RetryPolicy | None:
+    """Return the limits for tries; an `elapsed` that is not written ends with the key's window."""
+    policy = part.get("retry", RetryPolicy) if "retry" in part.raw else RetryPolicy()
+    if policy is None or "elapsed" in part.under("retry"):
+        return policy
+    window_s = key_window_s(contract)
+    if not window_s or policy.elapsed_s <= window_s:
+        return policy
+    return policy.model_copy(update={"elapsed_s": window_s})
+
+
+def key_window_s(contract: Contract) -> float | None:
+    """Return how long the destination is known to remember a key, the margin taken off, in seconds."""
+    if not contract.takes_key or contract.key_retention_s is None:
+        return None
+    return max(contract.key_retention_s - contract.key_margin_s, 0)
+
+
+def _check_names(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    name = part.raw.get("destination")
+    if isinstance(name, str) and name not in layout.destinations:
+        remedy = choices(name, layout.destinations, none=f"Add a section [destinations.{name or 'books'}].")
+        wrongs.add((*part.path, "destination"), f'There is no destination "{name}" in this file.', remedy)
+
+
+def _check_fixed(part: Part, wrongs: Wrongs) -> None:
+    """Refuse to change what the operations of a type were made with; the row is locked against new ones."""
+    row = OperationType.objects.filter(name=part.name).select_related("destination").first()
+    now = {"performed_by": row.performed_by, "destination": row.destination.name} if row else {}
+    changed = {name: value for name, value in now.items() if part.raw.get(name, value) != value}
+    if row is None or not changed:
+        return
+    OperationType.objects.select_for_update().get(pk=row.pk)
+    if row.operations.exists():
+        for name, value in changed.items():
+            what = f'{name} cannot change from "{value}": operations of this type exist.'
+            wrongs.add((*part.path, name), what, "Keep it, and make a new type under another name.")
+
+
+def _check_needed(part: Part, wrongs: Wrongs) -> None:
+    if part.raw.get("performed_by") == "tieout" and "send" not in part.raw:
+        remedy = (
+            f'Add a section [{dotted((*part.path, "send"))}] with its path, or write performed_by = "caller".'
+        )
+        wrongs.add((*part.path, "send"), "Tieout cannot perform it: send is missing.", remedy)
+    for name in ("lookup", "list"):
+        if name in part.raw and "record" not in part.raw:
+            remedy = f"Add a section [{dotted((*part.path, 'record'))}] with id and reference."
+            wrongs.add((*part.path, name), "Nothing says how to read what comes back.", remedy)
+
+
+def _check_template(part: Part, wrongs: Wrongs) -> None:
+    template = part.raw.get("key")
+    if isinstance(template, str) and template and (errors := keys.template_errors(template)):
+        what = f"The key's template cannot be used: {'; '.join(errors)}."
+        remedy = 'Write one such as "order/{source.system}/{source.reference}".'
+        wrongs.add((*part.path, "key"), what, remedy)
+
+
+def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
+    call, path = part.under(name), (*part.path, name)
+    known = _KNOWN_IN[name]
+    for place, template in _templates(call, path):
+        if unknown := placeholders.unknown(template, known):
+            what = f"Nothing can be put in place of {', '.join(f'{{{one}}}' for one in unknown)}."
+            wrongs.add(place, what, choices(unknown[0], known))
+    headers = call.get("headers")
+    for header in headers if isinstance(headers, dict) else ():
+        if header.lower() in SECRET_HEADERS:
+            remedy = 'Write auth = { kind = "header", … } in the destination, with its secret as env:NAME.'
+            wrongs.add((*path, "headers", header), "A secret never stands in this file.", remedy)
+
+
+def _templates(call: Mapping[str, object], path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield what a call may have placeholders in: its path, its headers and its body."""
+    for name in ("path", "headers", "body"):
+        value = call.get(name)
+        inner = value.items() if isinstance(value, dict) else ()
+        if isinstance(value, str):
+            yield (*path, name), value
+        for key, template in inner:
+            if isinstance(template, str):
+                yield (*path, name, key), template
+
+
+def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    send = part.get("send", SendCall)
+    if send is None:
+        return
+    for path, template in send.set.items():
+        place: Path = (*part.path, "send", "set", path)
+        if unknown := placeholders.unknown(template, placeholders.SET):
+            what = f"Nothing can be put in place of {{{unknown[0]}}}."
+            wrongs.add(place, what, choices(unknown[0], placeholders.SET))
+        try:
+            whole = split(path) == ()
+        except ValueError:
+            whole = True
+        if whole:
+            remedy = 'Write names with dots between, such as "metadata.operation".'
+            wrongs.add(place, "This is no path into a payload.", remedy)
+    if "lookup" in part.raw and not any("{key}" in template for template in send.set.values()):
+        layout.notes.append(
+            f"{dotted((*part.path, 'send'))}: no line of set writes {{key}}; a check finds the record "
+            "only where the payload carries the key itself."
+        )
+
+
+def _check_four_eyes(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    limits = part.under("review").get("four_eyes_above")
+    if isinstance(limits, dict):
+        check_amounts(limits, (*part.path, "review", "four_eyes_above"), wrongs)
+        place = dotted((*part.path, "review", "four_eyes_above"))
+        layout.notes.append(f"{place} is kept; nobody is asked for a second approval yet.")
+
+
+def check_amounts(amounts: Mapping[str, object], path: Path, wrongs: Wrongs) -> None:
+    """Check a table of amounts by currency: text, known currencies, not below nought."""
+    for currency, amount in amounts.items():
+        remedy = f'Write the amount as text: {currency} = "10.00".'
+        try:
+            below = money.parse(str(amount), currency).amount < 0 or not isinstance(amount, str)
+        except money.UnknownCurrency as error:
+            wrongs.add((*path, currency), error.detail, "Write the code in capitals, such as ZAR.")
+        except money.MoneyError as error:
+            wrongs.add((*path, currency), error.detail, remedy)
+        else:
+            if below:
+                wrongs.add((*path, currency), "The amount is no text, or is below nought.", remedy)
+
+
+def _check_key_field(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    destination = layout.destinations[str(part.raw["destination"])]
+    own, base = part.under("contract"), destination.under("contract")
+    merged, where = {**base, **own}, part if "idempotency" in own else destination
+    if merged.get("idempotency") == "field" and "key_name" not in merged:
+        remedy = 'Name the field of the body: key_name = "request_id".'
+        wrongs.add(
+            (*where.path, "contract", "idempotency"), "The field that carries the key has no name.", remedy
+        )
+
+
+def _check_limits(part: Part, contract: Contract, *, layout: Layout, wrongs: Wrongs) -> None:
+    policy, window_s = policy_of(part, contract), key_window_s(contract)
+    path: Path = (*part.path, "retry")
+    if policy is None:
+        return
+    if policy.cap_s < policy.base_s:
+        what = f"cap ({duration(policy.cap_s)}) is shorter than base ({duration(policy.base_s)})."
+        wrongs.add((*path, "cap"), what, "Write a cap at least as long as base.")
+    if window_s == 0:
+        place = dotted((*part.path, "contract"))
+        layout.notes.append(
+            f"{place}: key_margin takes up all of key_retention, so the key's window counts as closed."
+        )
+    if window_s is not None and "elapsed" in part.under("retry") and policy.elapsed_s > window_s:
+        what = f"{duration(policy.elapsed_s)} is longer than the key's window of {duration(window_s)}"
+        remedy = (
+            f"Write at most {duration(window_s)} (key_retention without key_margin), or leave the line out."
+        )
+        wrongs.add((*path, "elapsed"), f"{what}.", remedy)
+
+
+def _note_shadowed(part: Part, contract: Contract, layout: Layout) -> None:
+    for index, later in enumerate(STATUS_LISTS):
+        for earlier in STATUS_LISTS[:index]:
+            both = sorted(set(getattr(contract, later)) & set(getattr(contract, earlier)))
+            if both:
+                statuses = ", ".join(map(str, both))
+                layout.notes.append(
+                    f"{dotted((*part.path, 'contract'))}: {statuses} stands in {earlier} and in {later}; "
+                    f"{earlier} counts. Take it out of {earlier} if {later} is meant."
+                )

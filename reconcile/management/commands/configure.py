@@ -1,0 +1,58 @@
+"""`configure FILE.toml [--check]`: destinations, operation types and plans, as a file says."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError
+
+from reconcile.configuration import Configured, Refused, configure
+
+
+class Command(BaseCommand):
+    """Take a configuration file in, all of it or nothing."""
+
+    help = (
+        "Make destinations, operation types and plans as a TOML file says. docs/configuration.md explains it."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file, and whether to look only."""
+        parser.add_argument("file", type=Path, help="the configuration file, such as durban.toml")
+        parser.add_argument("--check", action="store_true", help="say what would change, and change nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Say what changes; ends with 1 and every wrong line if the file is refused."""
+        file: Path = options["file"]
+        try:
+            done = configure(file, check=options["check"])
+        except Refused as refused:
+            self.stderr.write(_refusal(file, refused))
+            sys.exit(1)
+        except DatabaseError as error:
+            first = str(error).strip().partition("\n")[0]
+            self.stderr.write(
+                f"The database refused or could not be reached, and nothing was changed: {first}"
+            )
+            sys.exit(1)
+        self._say(file, done, check=options["check"])
+
+    def _say(self, file: Path, done: Configured, *, check: bool) -> None:
+        for line in done.changes:
+            self.stdout.write(line)
+        for note in done.notes:
+            self.stdout.write(f"! {note}")
+        if not done.changes:
+            self.stdout.write("= nothing changes")
+        elif check:
+            self.stdout.write(f"{file.name} is right. Nothing was changed; without --check, this would be.")
+        else:
+            self.stdout.write(f"{file.name} is in force.")
+
+
+def _refusal(file: Path, refused: Refused) -> str:
+    many = len(refused.wrongs)
+    count = "One line is wrong" if many == 1 else f"{many} lines are wrong"
+    return f"{file.name} is refused, and nothing was changed. {count}:\n{refused}"
