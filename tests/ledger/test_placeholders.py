@@ -1,0 +1,52 @@
+"""Placeholders, and what `set` writes into a payload or asks of a caller."""
+
+import pytest
+
+from ledger.rules.errors import Malformed
+from ledger.rules.placeholders import LIST, LOOKUP, SEND, apply_set, fill, missing_set, unknown
+
+VALUES = {"key": "order/webshop/483/v1", "source.reference": "483", "amount": ""}
+
+
+def test_a_missing_or_empty_value_is_refused_by_name() -> None:
+    for template in ("/x/{destination_reference}", "/x?total={amount}"):
+        with pytest.raises(Malformed, match=r"destination_reference|amount"):
+            fill(template, VALUES)
+
+
+def test_values_in_paths_are_percent_encoded_and_never_filled_twice() -> None:
+    assert fill("/x?r={key}", VALUES, encode=True) == "/x?r=order%2Fwebshop%2F483%2Fv1"
+    assert fill("{key}", {"key": "{amount}&a=b", "amount": "1"}, encode=True) == "%7Bamount%7D%26a%3Db"
+
+
+def test_placeholders_that_nothing_fills_are_named() -> None:
+    assert unknown("/x/{key}/{order}", SEND) == ["order"]
+    assert unknown("/x/{destination_reference}", SEND) == ["destination_reference"]
+    assert unknown("/x/{destination_reference}", LOOKUP) == []
+    assert unknown("/x?since={since}", LIST) == []
+
+
+def test_set_writes_by_dotted_path_and_leaves_the_callers_payload_alone() -> None:
+    payload = {"order": "483", "metadata": {"a": 1}}
+    written = apply_set(payload, {"metadata.operation": "{key}", "x.y": "no {source.reference}"}, VALUES)
+    assert written == {
+        "order": "483",
+        "metadata": {"a": 1, "operation": "order/webshop/483/v1"},
+        "x": {"y": "no 483"},
+    }
+    assert payload == {"order": "483", "metadata": {"a": 1}}
+
+
+def test_set_reaches_into_lists_and_refuses_what_is_no_object() -> None:
+    assert apply_set({"l": [{}, {}]}, {"l.1.k": "{key}"}, VALUES)["l"][1] == {"k": VALUES["key"]}
+    payloads: list[dict[str, object]] = [{"metadata": "text"}, {"metadata": None}, {"metadata": []}]
+    for payload in payloads:
+        with pytest.raises(Malformed, match="metadata"):
+            apply_set(payload, {"metadata.operation": "{key}"}, VALUES)
+
+
+def test_a_caller_is_told_every_path_that_is_missing_or_differs() -> None:
+    asked = {"metadata.operation": "{key}", "reference": "{source.reference}", "ok": "{key}"}
+    payload = {"metadata": {"operation": "other"}, "ok": VALUES["key"]}
+    assert missing_set(payload, asked, VALUES) == ["metadata.operation", "reference"]
+    assert missing_set(apply_set({}, asked, VALUES), asked, VALUES) == []
