@@ -109,8 +109,10 @@ class Cluster:
         runner, binaries = self._means()
         if not (self.data / "PG_VERSION").exists():
             self._make(runner, binaries, password)
+        # Checked before anything in it is touched: under /tmp others could have prepared it.
+        self._folder_of(runner, self.socket_folder)
         self._settle_what_was_left()
-        self._configure(runner)
+        self._configure()
         said = runner.run(binaries / "pg_ctl", "start", "-w", "-t", START_S, "-D", self.data, "-l", self.log)
         if said.returncode != 0:
             why = f"{said.stdout.strip()}\n{self._last_words()}"
@@ -123,7 +125,7 @@ class Cluster:
             if server is None:
                 return
             server.send_signal(how)
-            _wait(lambda: self.process() is None, STOP_S)
+            wait_until(lambda: self.process() is None, STOP_S)
 
     def _means(self) -> tuple[Runner, Path]:
         wanted = (self.data / "PG_VERSION").read_text().strip() if self.data.exists() else None
@@ -154,8 +156,7 @@ class Cluster:
             raise PostgresError(f"The embedded PostgreSQL could not be made: {said.stdout.strip()}")
         draft.rename(self.data)
 
-    def _configure(self, runner: Runner) -> None:
-        self._folder_of(runner, self.socket_folder)
+    def _configure(self) -> None:
         if self.log.exists() and self.log.stat().st_size > LOG_BYTES:
             self.log.unlink()
         settings = {**CONFIGURATION, "unix_socket_directories": str(self.socket_folder), **self.extra}
@@ -165,14 +166,16 @@ class Cluster:
 
     def _settle_what_was_left(self) -> None:
         # After a kill -9 of the server its children end by themselves. Only when none of them can touch the
-        # files any more may the pid file go, whose number may be another process's by now.
-        _wait(lambda: not any(self._left()), ORPHANS_S)
+        # files any more may the pid files go, whose number may be another process's by now.
+        wait_until(lambda: not any(self._left()), ORPHANS_S)
         left = list(self._left())
         if left:
             raise PostgresError(
                 f"Processes of a killed server still work in {self.data}: {left}. End them first."
             )
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        socket = self.socket_folder / SOCKET_NAME
+        for stale in (self.data / "postmaster.pid", socket, socket.with_name(f"{SOCKET_NAME}.lock")):
+            stale.unlink(missing_ok=True)
 
     def _left(self) -> Iterator[int]:
         for process in psutil.process_iter():
@@ -278,7 +281,8 @@ def _number(binaries: Path) -> int:
     return int(version) if version.isdigit() else 0
 
 
-def _wait(met: Callable[[], bool], seconds: float) -> None:
+def wait_until(met: Callable[[], bool], seconds: float) -> None:
+    """Wait until it is so, or this many seconds have passed."""
     until = time.monotonic() + seconds
     while not met() and time.monotonic() < until:
         time.sleep(0.02)
