@@ -41,7 +41,6 @@ def main() -> None:
 
 def _run(known: Environment, processes: Processes) -> None:
     url, sandbox = f"http://{HOST}:{known.port}", f"http://{HOST}:{known.sandbox_port}"
-    os.environ.update(durban.environ(known))
     print("Preparing the database …", flush=True)
     postgres.ensure()
     django.setup()
@@ -50,7 +49,7 @@ def _run(known: Environment, processes: Processes) -> None:
     processes.start(
         "sandbox", *("-m", "ledger.sandbox", "--port", str(known.sandbox_port), "--file", str(file))
     )
-    told = durban.prepare(known)
+    told = durban.prepare(known, sandbox=sandbox)
     processes.start("web server", *gunicorn(HOST, known.port))
     processes.start("worker", *manage("worker"))
     processes.wait_for(lambda: _answers(f"{url}/readyz"), seconds=READY_S, what=f"An answer of {url}/readyz")

@@ -3,7 +3,6 @@
 import io
 import secrets
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from django.core.management import call_command
@@ -12,21 +11,16 @@ from config import kept
 from config.environment import Environment
 
 PLAN = Path(__file__).with_name("durban.toml")
+SANDBOX = "http://127.0.0.1:8010"
 # Ann asks, Bob decides, Vic only looks, Ada administers.
 PEOPLE = {"ann": "reviewer", "bob": "reviewer", "vic": "viewer", "ada": "reviewer"}
 ADMINISTRATORS = {"ada"}
 
 
-def environ(known: Environment) -> dict[str, str]:
-    """Secrets that the demo's configuration names."""
-    return {"BOOKS_TOKEN": kept.kept(known.data_dir, "books_token", make=lambda: secrets.token_urlsafe(24))}
-
-
-def prepare(known: Environment) -> dict[str, Any]:
+def prepare(known: Environment, *, sandbox: str) -> dict[str, Any]:
     """Configure, make the people and the token once; what a visitor must know of them."""
-    text = Template(PLAN.read_text()).substitute(SANDBOX_PORT=known.sandbox_port)
     file = known.data_dir / "durban.toml"
-    file.write_text(text)
+    file.write_text(PLAN.read_text().replace(SANDBOX, sandbox))
     call_command("configure", str(file), stdout=io.StringIO())
     return {"token": _token(known.data_dir), "people": _people(known.data_dir)}
 
