@@ -58,14 +58,16 @@ def exchange(request: httpx.Request, *, deadline: Deadline, limit_bytes: int) ->
     wire = _Wire(deadline)
     status: int | None = None
     try:
-        with httpcore.ConnectionPool(ssl_context=_tls(), max_connections=1, network_backend=wire) as pool:
+        with httpcore.ConnectionPool(
+            ssl_context=ssl_context(), max_connections=1, network_backend=wire
+        ) as pool:
             response = pool.handle_request(_core(request))
             status = response.status
             headers = _headers(response.headers)
             body, cut = _read(response, limit_bytes)
             return Whole(response.status, headers, body, cut)
     except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as error:
-        words = _words(error, deadline)
+        words = _words(error, wire)
         if not wire.sent:
             raise NotSent(words) from None
         raise BrokenOff(words, status) from None
@@ -100,7 +102,8 @@ def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 @functools.cache
-def _tls() -> ssl.SSLContext:
+def ssl_context() -> ssl.SSLContext:
+    """Return the one context for all exchanges; certificates are checked."""
     # SSL_CERT_FILE counts, for destinations behind a certificate authority of the house's own.
     return httpx.create_ssl_context(trust_env=True)
 
@@ -111,6 +114,7 @@ class _Wire(httpcore.NetworkBackend):
     def __init__(self, deadline: Deadline) -> None:
         self.deadline = deadline
         self.sent = False
+        self.cause: BaseException | None = None
         self._sockets = httpcore.SyncBackend()
 
     def connect_tcp(  # noqa: PLR0917 - the signature is httpcore's
@@ -125,7 +129,8 @@ class _Wire(httpcore.NetworkBackend):
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError("the name is not known") from error
+            self.cause = error
+            raise httpcore.ConnectError from None
         failure: Exception = httpcore.ConnectTimeout()
         for position, (*_, address) in enumerate(found):
             left_s = self.deadline.left_s()
@@ -135,7 +140,7 @@ class _Wire(httpcore.NetworkBackend):
             try:
                 return _Stream(self._sockets.connect_tcp(str(address[0]), port, timeout=share_s), self)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
+                failure, self.cause = error, error.__cause__
         raise failure
 
 
@@ -173,21 +178,25 @@ class _Stream(httpcore.NetworkStream):
         left_s = self._wire.deadline.left_s()
         if left_s <= 0:
             raise httpcore.ConnectTimeout
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, left_s), self._wire)
+        try:
+            return _Stream(self._inner.start_tls(ssl_context, server_hostname, left_s), self._wire)
+        except httpcore.ConnectError as error:
+            self._wire.cause = error.__cause__
+            raise
 
     def get_extra_info(self, info: str) -> object:
         """Answer what httpcore asks about the connection."""
         return self._inner.get_extra_info(info)
 
 
-def _words(error: Exception, deadline: Deadline) -> str:
-    """Say what happened without a word of the other side's."""
+def _words(error: Exception, wire: _Wire) -> str:
+    """Say what happened without a word of the other side's; httpcore drops the cause, so it was kept."""
     words = next(
         words
         for kind, cause, words in _CAUSES
-        if isinstance(error, kind) and (cause is None or isinstance(error.__cause__, cause))
+        if isinstance(error, kind) and (cause is None or isinstance(wire.cause, cause))
     )
-    return words.format(total=f"{deadline.total_s:.1f} s")
+    return words.format(total=f"{wire.deadline.total_s:.1f} s")
 
 
 _CAUSES: tuple[tuple[type[Exception], type[Exception] | None, str], ...] = (
