@@ -2,7 +2,9 @@
 """Django's command line, with the embedded database started where a command needs it."""
 
 import os
+import signal
 import sys
+from types import FrameType
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
@@ -19,6 +21,10 @@ WITHOUT_DATABASE = {
 }
 
 
+# They stop in an order of their own.
+WITH_OWN_STOP = {"qcluster", "worker"}
+
+
 def main() -> None:
     """Run one command; what is wrong with the settings is said in words, without a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -26,11 +32,19 @@ def main() -> None:
         from config import environment, postgres
 
         environment.read()
-        if len(sys.argv) > 1 and sys.argv[1] not in WITHOUT_DATABASE:
+        command = sys.argv[1] if len(sys.argv) > 1 else "help"
+        if command not in WITH_OWN_STOP:
+            signal.signal(signal.SIGTERM, _leave)
+        if command not in WITHOUT_DATABASE:
             postgres.ensure()
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(str(error))
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    # An ordinary end, so that the last one out still stops the embedded database.
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":
