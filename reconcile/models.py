@@ -154,7 +154,7 @@ class Record(models.Model):
     reference = models.CharField(max_length=200, blank=True)
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     currency = models.CharField(max_length=3, blank=True)
-    status = models.CharField(max_length=100, blank=True)
+    status = models.CharField(max_length=200, blank=True)
     standing = models.CharField(max_length=10, blank=True)
     occurred_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)

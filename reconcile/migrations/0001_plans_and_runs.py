@@ -1,9 +1,11 @@
 """Plans, runs, what runs stage, and what they find."""
 
-import django.db.models.deletion
-import ledger.models.clock
 import uuid
+
+import django.db.models.deletion
 from django.db import migrations, models
+
+import ledger.models.clock
 
 
 class Migration(migrations.Migration):
@@ -109,7 +111,7 @@ class Migration(migrations.Migration):
                 ("reference", models.CharField(blank=True, max_length=200)),
                 ("amount", models.DecimalField(decimal_places=4, max_digits=20, null=True)),
                 ("currency", models.CharField(blank=True, max_length=3)),
-                ("status", models.CharField(blank=True, max_length=100)),
+                ("status", models.CharField(blank=True, max_length=200)),
                 ("standing", models.CharField(blank=True, max_length=10)),
                 ("occurred_at", models.DateTimeField(null=True)),
                 ("seen_at", models.DateTimeField(null=True)),

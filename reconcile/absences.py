@@ -1,0 +1,132 @@
+"""What the list does not hold is looked up on its own, at that moment, before anyone calls it missing."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from ledger.destinations import lookups
+from ledger.models import Operation, OperationType, database_now
+from ledger.rules.errors import TieoutError
+from ledger.rules.records import read_instant
+from ledger.rules.states import Verdict
+from reconcile import leasing
+from reconcile.classes import ItemClass
+from reconcile.models import Record, Run
+from reconcile.pulling import Listed, Staging
+
+LOOKS_MAX = 200
+"""The most look-ups of one run; a list that holds nothing of ours is no reason to ask a million times."""
+BLIND_MAX = 3
+"""Look-ups in a row that could not look, before the rest is left as it is."""
+NOT_ASKED = "Not on the list, and not looked up: too many were absent, or the check could not look."
+NO_LOOKUP = "Not on the list, and {there} cannot be checked for it."
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one look-up came to: the verdict, whether absence is proved, its words and its records."""
+
+    verdict: Verdict
+    proof: bool
+    why: str
+    records: Sequence[Mapping[str, Any]] = ()
+    """As a look-up keeps them."""
+
+
+Look = Callable[[Operation], Seen]
+
+
+def kept(run: Run, actor: str) -> Look:
+    """Return a look-up that is kept as evidence and moves the operation as decisions say."""
+    reason = f"Not on the list of {run.plan.operation_type.destination.title}."
+
+    def look(operation: Operation) -> Seen:
+        lookup = lookups.look(operation, actor=actor, reason=reason)
+        return Seen(Verdict(lookup.verdict), lookup.proof, lookup.why, lookup.records)
+
+    return look
+
+
+def tried(operation: Operation) -> Seen:
+    """Look up and keep nothing."""
+    kind = operation.operation_type
+    found = lookups.ask(operation)
+    settled = operation.settles_at is None or database_now() >= operation.settles_at
+    absent = found.verdict is Verdict.ABSENT and found.complete
+    proof = absent and settled and kind.lookup_proved_at is not None
+    return Seen(found.verdict, proof, found.why, found.stored())
+
+
+def confirm(run: Run, staging: Staging, look: Look) -> int:
+    """Look up what is absent from the list, and note what each look-up found; returns how many were made."""
+    kind = run.plan.operation_type
+    absent = Record.objects.filter(
+        run=run, side=Record.Side.LEDGER, item_class=ItemClass.UNCERTAIN, pair=None, looked=""
+    )
+    if not kind.has_lookup:
+        absent.update(why=NO_LOOKUP.format(there=kind.destination.title))
+        return 0
+    wanted = absent.select_related("operation").order_by("-amount", "number")
+    looks, blind = 0, 0
+    for line in wanted[:LOOKS_MAX]:
+        seen = _look(line, kind, look)
+        leasing.keep(run)
+        _note(line, seen, staging)
+        looks += 1
+        blind = blind + 1 if seen.verdict is Verdict.COULD_NOT_LOOK else 0
+        if blind == BLIND_MAX:
+            break
+    absent.update(why=NOT_ASKED)
+    return looks
+
+
+def _look(line: Record, kind: OperationType, look: Look) -> Seen:
+    operation = line.operation
+    assert operation is not None  # every line of the ledger has one: a constraint
+    operation.operation_type = kind
+    if kind.lookup_proved_at is None:  # an earlier look of this run may have proved it
+        kind.refresh_from_db(fields=["lookup_proved_at"])
+    try:
+        return look(operation)
+    except TieoutError as error:
+        return Seen(Verdict.COULD_NOT_LOOK, False, error.detail)
+
+
+def _note(line: Record, seen: Seen, staging: Staging) -> None:
+    """Write down what was found; a record that the list did not hold joins the destination's side."""
+    line.looked, line.why = _verdict(seen), _words(seen)[:300]
+    with transaction.atomic():
+        line.save(update_fields=["looked", "why"])
+        staging.add([_listed(record) for record in seen.records], seen_at=database_now())
+
+
+def _verdict(seen: Seen) -> str:
+    unproved = seen.verdict is Verdict.ABSENT and not seen.proof
+    return str(Verdict.COULD_NOT_LOOK if unproved else seen.verdict)
+
+
+def _words(seen: Seen) -> str:
+    if seen.verdict is Verdict.ABSENT:
+        if seen.proof:
+            return "Neither on the list nor found by a check of its own."
+        return "Neither on the list nor found by a check of its own, which is no proof yet."
+    if seen.verdict is Verdict.COULD_NOT_LOOK:
+        return f"Not on the list, and the check could not look. {seen.why}".strip()
+    return "Not on the list; a check of its own found it."
+
+
+def _listed(stored: Mapping[str, Any]) -> Listed:
+    """Read a record as a look-up keeps it."""
+    amount = stored["amount"]
+    return Listed(
+        id=stored["id"],
+        reference=stored["reference"],
+        amount=None if amount is None else Decimal(amount),
+        currency=stored["currency"],
+        status=stored["status"],
+        standing=stored["standing"],
+        occurred_at=read_instant(stored["occurred_at"]),
+    )

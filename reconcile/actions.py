@@ -1,0 +1,210 @@
+"""Start a run, and settle in the ledger what it found: evidence is kept there, and moves what it proves."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Min, Q
+
+from ledger import actions
+from ledger.models import Case, Operation, TieoutNow
+from ledger.rules.errors import Conflict, TieoutError
+from ledger.rules.records import Found, RecordSeen
+from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Standing, State, Verdict
+from reconcile import leasing
+from reconcile.classes import ItemClass
+from reconcile.models import Finding, Plan, Record, Run
+
+TOLD = frozenset(
+    {
+        ItemClass.DUPLICATE,
+        ItemClass.CURRENCY_DIFFERS,
+        ItemClass.AMOUNT_OVER,
+        ItemClass.AMOUNT_UNDER,
+        ItemClass.STATUS_DIFFERS,
+        ItemClass.UNEXPECTED,
+    }
+)
+"""Classes whose records are evidence for their operation; absence was kept when it was looked up."""
+OWNERLESS = (ItemClass.UNEXPECTED, ItemClass.DUPLICATE)
+"""Classes whose findings become cases of their own where there is no operation."""
+
+
+class AlreadyRunning(Conflict):
+    """Another run of the plan is at work."""
+
+    type = "already-running"
+    title = "Another run of this plan is at work"
+    retry = "wait"
+
+
+def start(plan: Plan, *, window_from: datetime, window_to: datetime, actor: str) -> Run:
+    """Begin a run over a half-open window; AlreadyRunning where one is at work."""
+    leasing.bury()
+    try:
+        with transaction.atomic():
+            run = Run.objects.create(
+                plan=plan,
+                actor=actor,
+                window_from=window_from,
+                window_to=window_to,
+                grace_s=plan.grace_s,
+                lease_until=TieoutNow() + leasing.LEASE,
+            )
+    except IntegrityError as error:
+        if "run_one_running" not in str(error):
+            raise
+        raise AlreadyRunning(f"Another run of {plan.name} is at work; wait for its end.") from None
+    run.refresh_from_db()
+    return run
+
+
+def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> Counter[str]:
+    """Carry to the ledger what the run proved, item by item; returns how many of what were done."""
+    done: Counter[str] = Counter()
+    for line in _confirmable(run):
+        done.update(_confirm(run, line, actor=actor))
+        leasing.keep(run)
+    told: set[int] = set()
+    for finding in findings:
+        operation = finding.operation
+        if operation is None:
+            done.update(_open_case(run, finding, actor=actor))
+        elif finding.case is None and finding.item_class in TOLD and operation.pk not in told:
+            told.add(operation.pk)
+            done.update(_tell(run, finding, operation, actor=actor))
+        _keep_case(finding)
+        leasing.keep(run)
+    return done
+
+
+def _confirmable(run: Run) -> list[Record]:
+    """Return matched lines whose operation waits for such evidence: in doubt, on a person's word, or held."""
+    waiting = Q(operation__state=State.UNCERTAIN) | Q(
+        operation__state=State.COMPLETED, operation__held_at__isnull=False
+    )
+    on_a_word = Q(operation__state=State.COMPLETED, operation__evidence=Evidence.ATTESTED)
+    lines = Record.objects.filter(waiting | on_a_word, run=run, item_class=ItemClass.MATCHED)
+    return list(lines.exclude(pair=None).select_related("operation"))
+
+
+def _confirm(run: Run, line: Record, *, actor: str) -> list[str]:
+    """Let exactly one match answer; one that is matched only within the plan's tolerance answers nothing."""
+    operation = line.operation
+    assert operation is not None  # every line of the ledger has one: a constraint
+    found = _found(run, operation, ItemClass.MATCHED)
+    if found is None or found.verdict is not Verdict.ONE_MATCH:
+        return []
+    return _keep(run, operation, found, actor=actor) or ["confirmed"]
+
+
+def _tell(run: Run, finding: Finding, operation: Operation, *, actor: str) -> list[str]:
+    """Keep what was found as evidence; it stops its operation for a person."""
+    found = _found(run, operation, ItemClass(finding.item_class), why=finding.why)
+    if found is None:
+        return []
+    done = _keep(run, operation, found, actor=actor)
+    if operation.state == State.PENDING and operation.held_at is None:
+        kind = CaseKind.THERE_AFTER_ALL
+        actions.hold(operation.pk, kind=kind, actor=actor, reason=_reason(run))
+        done.append("held")
+    return done
+
+
+def _found(run: Run, operation: Operation, item_class: ItemClass, *, why: str = "") -> Found | None:
+    """Judge what the list holds for one operation; None where a record of it cannot be read."""
+    lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference=operation.key)
+    records = tuple(_seen(line, operation, item_class) for line in lines.order_by("number"))
+    if not records or not all(line.readable for line in lines):
+        return None
+    standing = [record for record in records if record.live]
+    verdict = Verdict.SEVERAL if len(standing) > 1 else Verdict.ONE_MATCH
+    if verdict is Verdict.ONE_MATCH and any(record.differs for record in standing or records):
+        verdict = Verdict.DIFFERS
+    return Found(verdict, complete=True, records=records, why=why)
+
+
+def _seen(line: Record, operation: Operation, item_class: ItemClass) -> RecordSeen:
+    differs = []
+    if operation.amount is not None:
+        if line.currency and line.currency != operation.currency:
+            differs.append("currency")
+        if line.amount is not None and line.amount != operation.amount:
+            differs.append("amount")
+    not_final = item_class is ItemClass.STATUS_DIFFERS and line.standing == Standing.PENDING
+    if line.standing == Standing.VOID or not_final:
+        differs.append("status")
+    return RecordSeen(
+        id=line.external_id,
+        reference=line.reference,
+        amount=line.amount,
+        currency=line.currency,
+        status=line.status,
+        standing=Standing(line.standing),
+        occurred_at=line.occurred_at,
+        differs=tuple(differs),
+    )
+
+
+def _keep(run: Run, operation: Operation, found: Found, *, actor: str) -> list[str]:
+    """Keep evidence off the list, which moves the operation as decisions say; returns what came of it."""
+    state, held = operation.state, operation.held_at is not None
+    seen = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference=operation.key)
+    asked_at = seen.aggregate(first=Min("seen_at"))["first"]
+    try:
+        actions.keep_lookup(
+            operation.pk, found=found, asked_at=asked_at, actor=actor, reason=_reason(run), listed=True
+        )
+    except TieoutError:
+        return ["changed_meanwhile"]
+    operation.refresh_from_db()
+    if operation.state != state:
+        return ["reopened" if operation.state == State.UNCERTAIN else str(operation.state)]
+    if held != (operation.held_at is not None):
+        return ["closed" if held else "held"]
+    return []
+
+
+def _open_case(run: Run, finding: Finding, *, actor: str) -> list[str]:
+    """Open a case for what no operation carries; one for each reference, and none that was opened before."""
+    if finding.case is not None or finding.item_class not in OWNERLESS:
+        return []
+    kind = run.plan.operation_type
+    with transaction.atomic():
+        finding.case = _case_of(run, finding.reference)
+        opened = finding.case is None
+        if finding.case is None:
+            finding.case = actions.open_case(
+                kind=CaseKind.NEVER_SUBMITTED,
+                owner=kind.owner,
+                due_s=kind.reviewing.due_s,
+                actor=actor,
+                reason=_reason(run),
+                data={"run": str(run.uid), "records": len(finding.destination)},
+            )
+        finding.save(update_fields=["case"])
+    return ["opened"] if opened else []
+
+
+def _case_of(run: Run, reference: str) -> Case | None:
+    """Return the case that another finding of this run has for the same reference."""
+    beside = Finding.objects.filter(run=run, reference=reference, operation=None).exclude(case=None)
+    finding = beside.select_related("case").first()
+    return finding.case if finding else None
+
+
+def _keep_case(finding: Finding) -> None:
+    """Note on a finding whose case it is, and whether anybody still has to answer it."""
+    operation = finding.operation
+    unfinished = False
+    if operation is not None:
+        operation.refresh_from_db(fields=["state"])
+        finding.case = operation.cases.order_by("-id").first()
+        unfinished = operation.state in UNFINISHED
+    finding.is_open = finding.case is None or finding.case.closed_at is None or unfinished
+    finding.save(update_fields=["case", "is_open"])
+
+
+def _reason(run: Run) -> str:
+    return f"Run {run.pk} of {run.plan.name}: on the list of {run.plan.operation_type.destination.title}."

@@ -1,0 +1,145 @@
+"""Set-based SQL that puts every item, an operation of the window or a record of the list, into one class.
+
+Of k standing records under one reference the operation's own, else the earliest, is compared, and k-1 are
+duplicates; reversed and declined ones do not count as multiples. A standing record of an operation that
+failed or waits is unexpected. What is compared is an operation's pair and has no class of its own, so that
+nothing counts twice.
+"""
+
+import json
+from typing import Any
+
+from django.db import connection, transaction
+
+from ledger.rules.states import Standing, State, Verdict
+from reconcile.classes import ItemClass
+from reconcile.models import Run
+
+STAGE_LEDGER = """
+INSERT INTO reconcile_record (
+    run_id, side, number, external_id, reference, amount, currency, status, standing, occurred_at, seen_at,
+    readable, why, operation_id, state, cancelled, held, fresh, looked
+)
+SELECT
+    %(run)s, 'ledger', row_number() OVER (ORDER BY o.accepted_at, o.id), o.destination_reference, o.key,
+    o.amount, o.currency, '', '', o.accepted_at, clock.now, true, '', o.id, o.state,
+    o.cancelled_at IS NOT NULL, o.held_at IS NOT NULL,
+    o.accepted_at > clock.grace_from OR EXISTS (
+        SELECT FROM ledger_attempt AS a WHERE a.operation_id = o.id AND a.claimed_at > clock.grace_from
+    ),
+    ''
+FROM ledger_operation AS o
+CROSS JOIN (
+    SELECT now, now - make_interval(secs => %(grace_s)s) AS grace_from
+    FROM (SELECT tieout_now() AS now OFFSET 0) AS read_once
+) AS clock
+WHERE o.operation_type_id = %(type)s AND o.accepted_at >= %(window_from)s AND o.accepted_at < %(window_to)s
+"""
+
+# The window does not matter here: a record belongs to its operation, whenever that was accepted.
+LINK = """
+UPDATE reconcile_record AS d SET operation_id = o.id
+FROM ledger_operation AS o
+WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> ''
+    AND o.operation_type_id = %(type)s AND o.key = d.reference
+"""
+
+FORGET = """
+UPDATE reconcile_record SET item_class = NULL, pair_id = NULL
+WHERE run_id = %(run)s AND (item_class IS NOT NULL OR pair_id IS NOT NULL)
+"""
+
+CLASSIFY = """
+WITH ranked AS MATERIALIZED (
+    SELECT d.*, o.state AS state_now,
+        d.standing = ANY(%(live)s) AS live,
+        d.occurred_at IS NULL
+            OR (d.occurred_at >= %(window_from)s AND d.occurred_at < %(window_to)s) AS in_window,
+        CASE WHEN d.reference <> '' THEN row_number() OVER (
+            PARTITION BY d.reference
+            ORDER BY d.readable DESC, d.standing = ANY(%(live)s) DESC,
+                coalesce(d.external_id = o.destination_reference, false) DESC, d.occurred_at, d.number
+        ) END AS place
+    FROM reconcile_record AS d
+    LEFT JOIN ledger_operation AS o ON o.id = d.operation_id
+    WHERE d.run_id = %(run)s AND d.side = 'destination'
+), compared AS (
+    SELECT l.id, d.id AS pair_id, CASE
+        WHEN l.state = '{running}' THEN '{IN_FLIGHT}'
+        WHEN d.id IS NULL THEN CASE
+            WHEN l.cancelled THEN '{OUT_OF_SCOPE}'
+            WHEN l.fresh AND l.state <> '{failed}' THEN '{IN_FLIGHT}'
+            WHEN l.looked = '{absent}' THEN '{MISSING}'
+            ELSE '{UNCERTAIN}' END
+        WHEN NOT d.readable THEN '{UNREADABLE}'
+        WHEN NOT d.live THEN CASE WHEN l.cancelled THEN '{OUT_OF_SCOPE}' ELSE '{STATUS_DIFFERS}' END
+        WHEN l.state IN ('{failed}', '{pending}') THEN '{UNEXPECTED}'
+        WHEN l.currency <> d.currency AND l.currency <> '' AND d.currency <> '' THEN '{CURRENCY_DIFFERS}'
+        WHEN d.amount - l.amount > allowed.amount THEN '{AMOUNT_OVER}'
+        WHEN l.amount - d.amount > allowed.amount THEN '{AMOUNT_UNDER}'
+        WHEN d.standing = '{waiting}' AND l.state = '{completed}' THEN '{STATUS_DIFFERS}'
+        WHEN d.standing = '{waiting}' THEN CASE WHEN l.held THEN '{UNCERTAIN}' ELSE '{IN_FLIGHT}' END
+        ELSE '{MATCHED}' END AS item_class
+    FROM reconcile_record AS l
+    LEFT JOIN ranked AS d ON d.operation_id = l.operation_id AND d.place = 1
+    CROSS JOIN LATERAL (
+        SELECT coalesce((%(tolerance)s::jsonb ->> l.currency)::numeric, 0) AS amount
+    ) AS allowed
+    WHERE l.run_id = %(run)s AND l.side = 'ledger'
+), of_the_ledger AS (
+    UPDATE reconcile_record AS l SET item_class = c.item_class, pair_id = c.pair_id
+    FROM compared AS c WHERE l.id = c.id
+)
+UPDATE reconcile_record AS d SET item_class = CASE
+    WHEN NOT r.in_window AND NOT r.of_window THEN '{OUT_OF_SCOPE}'
+    WHEN NOT r.readable THEN '{UNREADABLE}'
+    WHEN NOT r.live THEN '{OUT_OF_SCOPE}'
+    WHEN r.place > 1 THEN '{DUPLICATE}'
+    WHEN r.operation_id IS NULL OR r.state_now IN ('{failed}', '{pending}') THEN '{UNEXPECTED}'
+    ELSE '{OUT_OF_SCOPE}' END
+FROM (
+    SELECT r.*, l.id IS NOT NULL AS of_window
+    FROM ranked AS r
+    LEFT JOIN reconcile_record AS l
+        ON l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id = r.operation_id
+    WHERE NOT (r.place IS NOT DISTINCT FROM 1 AND l.id IS NOT NULL)
+) AS r
+WHERE d.id = r.id
+"""
+
+_NAMES = {item_class.name: item_class.value for item_class in ItemClass} | {
+    "failed": State.FAILED.value,
+    "pending": State.PENDING.value,
+    "completed": State.COMPLETED.value,
+    "running": State.RUNNING.value,
+    "waiting": Standing.PENDING.value,
+    "absent": Verdict.ABSENT.value,
+}
+LIVE = [Standing.DONE.value, Standing.PENDING.value]
+
+
+def stage_ledger(run: Run) -> None:
+    """Copy the operations of the run's window into its lines, as they stand now."""
+    with connection.cursor() as cursor:
+        cursor.execute(STAGE_LEDGER, _values(run))
+
+
+def classify(run: Run) -> None:
+    """Put every item of the run into its class, afresh, with what was looked up meanwhile."""
+    values = _values(run)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(FORGET, values)
+        cursor.execute(LINK, values)
+        cursor.execute(CLASSIFY.format(**_NAMES), values)
+
+
+def _values(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.pk,
+        "type": run.plan.operation_type_id,
+        "window_from": run.window_from,
+        "window_to": run.window_to,
+        "grace_s": run.grace_s,
+        "tolerance": json.dumps(run.plan.tolerance),
+        "live": LIVE,
+    }

@@ -1,0 +1,227 @@
+"""Findings: what somebody has to explain, told in words and carried on from run to run."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+
+from ledger.models import Operation
+from ledger.rules.digests import canonical
+from ledger.rules.money import Money, show
+from ledger.rules.states import Standing, State
+from reconcile.classes import ItemClass, is_finding
+from reconcile.models import Finding, Record, Run
+from reconcile.tying import amount_text
+
+CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
+CHUNK = 1000
+IDS_SHOWN = 4
+
+Groups = dict[str, list[Record]]
+
+
+def found(run: Run) -> list[Finding]:
+    """Make a run's findings, in the order of their classes and then of their lines; nothing is stored."""
+    items = Record.objects.filter(run=run, item_class__in=CLASSES)
+    groups = _groups(run)
+    findings = [
+        *(
+            _of_operation(run, line, groups)
+            for line in items.filter(side="ledger").select_related("operation", "pair")
+        ),
+        *_of_records(run, items.filter(side="destination").select_related("operation"), groups),
+    ]
+    order = {str(item_class): place for place, item_class in enumerate(ItemClass)}
+    findings.sort(key=lambda finding: (order[finding.item_class], finding.reference, finding.fingerprint))
+    _carry_on(run, findings)
+    return findings
+
+
+def _groups(run: Run) -> Groups:
+    """Gather what the destination holds under each reference of a finding, the compared record first."""
+    items = Record.objects.filter(run=run, item_class__in=CLASSES).exclude(reference="")
+    lines = Record.objects.filter(run=run, side="destination", reference__in=items.values("reference"))
+    groups: Groups = defaultdict(list)
+    for line in lines.order_by("number").select_related("paired_with"):
+        groups[line.reference].append(line)
+    for group in groups.values():
+        group.sort(key=_compared_first)
+    return groups
+
+
+def _compared_first(line: Record) -> tuple[bool, bool]:
+    compared = hasattr(line, "paired_with") or line.item_class != ItemClass.DUPLICATE
+    return not compared, not _stands(line)
+
+
+def _stands(line: Record) -> bool:
+    return line.standing in (Standing.DONE, Standing.PENDING)
+
+
+def _of_operation(run: Run, line: Record, groups: Groups) -> Finding:
+    operation, pair = line.operation, line.pair
+    assert operation is not None  # every line of the ledger has one: a constraint
+    amount, currency = line.amount, line.currency
+    if pair is not None and pair.amount is not None and amount is not None:
+        if line.item_class in (ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER):
+            amount = abs(pair.amount - amount)
+        elif line.item_class == ItemClass.UNEXPECTED:
+            amount, currency = pair.amount, pair.currency
+    return _finding(
+        run,
+        line.item_class,
+        reference=line.reference,
+        operation=operation,
+        state=line.state,
+        amount=amount,
+        currency=currency,
+        why=_why_of_operation(run, line, pair),
+        records=groups.get(line.reference, []),
+    )
+
+
+def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[Finding]:
+    surplus: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for line in lines:
+        if line.item_class == ItemClass.DUPLICATE:
+            surplus[line.reference, line.currency].append(line)
+        else:
+            yield _of_record(run, line, groups)
+    for (reference, currency), extra in surplus.items():
+        amounts = [line.amount for line in extra if line.amount is not None]
+        yield _finding(
+            run,
+            ItemClass.DUPLICATE,
+            reference=reference,
+            operation=extra[0].operation,
+            amount=sum(amounts, Decimal(0)) if amounts else None,
+            currency=currency,
+            items=len(extra),
+            why=_why_several(groups[reference], len(extra)),
+            records=groups[reference],
+        )
+
+
+def _of_record(run: Run, line: Record, groups: Groups) -> Finding:
+    why = line.why
+    if line.item_class == ItemClass.UNEXPECTED:
+        why = "No operation carries its reference." if line.operation is None else _why_unexpected(line)
+    return _finding(
+        run,
+        line.item_class,
+        reference=line.reference,
+        operation=line.operation,
+        amount=line.amount,
+        currency=line.currency,
+        why=why,
+        records=[line] if line.item_class == ItemClass.UNREADABLE else groups.get(line.reference, [line]),
+    )
+
+
+def _finding(
+    run: Run,
+    item_class: str | None,
+    *,
+    reference: str,
+    operation: Operation | None,
+    amount: Decimal | None,
+    currency: str,
+    why: str,
+    records: Sequence[Record],
+    state: str = "",
+    items: int = 1,
+) -> Finding:
+    destination = [record_shown(record) for record in records]
+    finding = Finding(
+        run=run,
+        item_class=str(item_class),
+        reference=reference,
+        items=items,
+        operation=operation,
+        state=state or (operation.state if operation else ""),
+        amount=amount,
+        currency=currency if amount is not None else "",
+        why=why[:500],
+        first_seen_at=run.started_at,
+        destination=destination,
+        seen_at=max((record.seen_at for record in records if record.seen_at), default=None),
+    )
+    told = [finding.item_class, reference, items, sorted(str(sorted(shown.items())) for shown in destination)]
+    finding.fingerprint = hashlib.sha256(canonical(told)).hexdigest()
+    return finding
+
+
+def record_shown(record: Record) -> dict[str, str | None]:
+    """Return a record of the destination as the outside reads it; amounts are text."""
+    return {
+        "id": record.external_id,
+        "amount": None if record.amount is None else amount_text(record.amount, record.currency),
+        "currency": record.currency,
+        "status": record.status,
+        "standing": record.standing,
+        "occurred_at": None if record.occurred_at is None else record.occurred_at.isoformat(),
+    }
+
+
+def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
+    if pair is None:
+        return line.why or "Not on the list."
+    match ItemClass(line.item_class or ""):
+        case ItemClass.UNREADABLE:
+            return pair.why
+        case ItemClass.UNEXPECTED:
+            return _why_unexpected(pair, line.state)
+        case ItemClass.STATUS_DIFFERS:
+            what = "it is not final" if pair.standing == Standing.PENDING else "it does not stand"
+            return f"{pair.external_id} is {pair.status or pair.standing} there: {what}."
+        case ItemClass.UNCERTAIN:
+            return f"{pair.external_id} is {pair.status or pair.standing} there, and not final in time."
+        case _:
+            return f"{_shown(pair)} there, {_shown(line)} meant."
+
+
+def _why_unexpected(record: Record, state: str = "") -> str:
+    state = state or (record.operation.state if record.operation else "")
+    ours = "is still to be sent" if state == State.PENDING else "is on record as not happened"
+    return f"The operation {ours}, and {record.external_id} is there."
+
+
+def _why_several(records: Sequence[Record], surplus: int) -> str:
+    ids = [record.external_id for record in records if _stands(record)]
+    named = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
+    return f"{named} carry it: {surplus} too many."
+
+
+def _shown(line: Record) -> str:
+    if line.amount is None:
+        return "no amount"
+    return f"{show(Money(line.amount, line.currency))}\u00a0{line.currency}"
+
+
+def _carry_on(run: Run, findings: Sequence[Finding]) -> None:
+    """Let each finding that an earlier run had keep the day when it was first seen, and its case."""
+    for start in range(0, len(findings), CHUNK):
+        chunk = findings[start : start + CHUNK]
+        before = Finding.objects.filter(run__plan=run.plan_id).exclude(run=run).order_by("id")
+        named = before.filter(reference__in={finding.reference for finding in chunk if finding.reference})
+        unnamed = before.filter(
+            reference="", fingerprint__in=[f.fingerprint for f in chunk if not f.reference]
+        )
+        known = {
+            _same(finding): finding for rows in (named, unnamed) for finding in rows.select_related("case")
+        }
+        for finding in chunk:
+            earlier = known.get(_same(finding))
+            if earlier is not None:
+                finding.first_seen_at = earlier.first_seen_at
+                finding.case = earlier.case if _decided(earlier, finding) else None
+
+
+def _same(finding: Finding) -> tuple[str, str]:
+    return finding.item_class, finding.reference or finding.fingerprint
+
+
+def _decided(earlier: Finding, finding: Finding) -> bool:
+    """Say whether the earlier case still answers: it is open, or nothing has changed since."""
+    case = earlier.case
+    return case is not None and (case.closed_at is None or earlier.fingerprint == finding.fingerprint)

@@ -1,0 +1,217 @@
+"""Both sides into staging: the destination's list page by page, the ledger's operations in one go.
+
+No transaction is open while the destination is waited for; each page is written with its count before the
+next one is asked for. A record that comes twice, because it changed while the list was read, counts once, as
+it came last.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TypeVar
+
+from django.db import connection, transaction
+
+from ledger.destinations import listing
+from ledger.models import Operation, database_now
+from ledger.rules import records
+from ledger.rules.calls import RecordMap
+from ledger.rules.records import Unreadable
+from ledger.rules.states import Standing
+from reconcile import comparing, leasing, tying
+from reconcile.models import Record, Run
+from reconcile.tying import Totals
+
+T = TypeVar("T")
+
+MARGIN = timedelta(days=1)
+"""The list is asked for from this long before the window: clocks differ, and records change late."""
+NO_REFERENCE = "It carries no reference of ours."
+
+COLUMNS = (
+    "run_id",
+    "side",
+    "number",
+    "external_id",
+    "reference",
+    "amount",
+    "currency",
+    "status",
+    "standing",
+    "occurred_at",
+    "seen_at",
+    "readable",
+    "why",
+    "state",
+    "cancelled",
+    "held",
+    "fresh",
+    "looked",
+)
+COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One record of the list, each part read by itself, so that one odd part does not hide the others."""
+
+    id: str = ""
+    reference: str = ""
+    amount: Decimal | None = None
+    currency: str = ""
+    status: str = ""
+    standing: str = ""
+    occurred_at: datetime | None = None
+    why: str = ""
+    """Why it cannot be read; empty where it can."""
+
+    @property
+    def stands(self) -> bool:
+        """Say whether it counts on the destination's side: reversed and declined records do not."""
+        return self.standing not in (Standing.VOID, Standing.FAILED)
+
+
+@dataclass
+class Staging:
+    """The destination's side as it comes in, totalled record by record beside what is written."""
+
+    run: Run
+    number: int = 0
+    pages: list[int] = field(default_factory=list)
+    repeated: int = 0
+    totals: Totals = field(default_factory=dict)
+
+    def page(self, listed: Sequence[Listed], *, seen_at: datetime) -> None:
+        """Write one page and its count; LostRun where the run is no longer ours."""
+        self.pages.append(len(listed))
+        with transaction.atomic():
+            leasing.keep(self.run)
+            self.add(listed, seen_at=seen_at)
+
+    def add(self, listed: Sequence[Listed], *, seen_at: datetime) -> None:
+        """Write records and count them, each id once, as it came last; the caller has a transaction open."""
+        latest: dict[object, Listed] = {(record.id or place): record for place, record in enumerate(listed)}
+        self.repeated += len(listed) - len(latest)
+        self._forget([record.id for record in latest.values() if record.id])
+        with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+            for record in latest.values():
+                self.number += 1
+                copy.write_row(self._row(record, seen_at))
+                self._count(record.amount, record.currency, stands=record.stands)
+        self.note()
+
+    def _row(self, record: Listed, seen_at: datetime) -> tuple[object, ...]:
+        return (
+            self.run.pk,
+            Record.Side.DESTINATION.value,
+            self.number,
+            record.id,
+            record.reference,
+            record.amount,
+            record.currency,
+            record.status,
+            record.standing,
+            record.occurred_at,
+            seen_at,
+            not record.why,
+            record.why,
+            *("", False, False, False, ""),
+        )
+
+    def _forget(self, ids: list[str]) -> None:
+        """Take out what came under the same ids before: the list has moved on meanwhile."""
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM reconcile_record WHERE run_id = %s AND side = 'destination'"
+                " AND external_id = ANY(%s) RETURNING amount, currency, standing",
+                [self.run.pk, ids],
+            )
+            for amount, currency, standing in cursor.fetchall():
+                self.repeated += 1
+                self._count(amount, currency, stands=Listed(standing=standing).stands, times=-1)
+
+    def _count(self, amount: Decimal | None, currency: str, *, stands: bool, times: int = 1) -> None:
+        self.run.records += times
+        if stands:
+            side = self.totals.setdefault(currency if amount is not None else "", tying.Side())
+            side.add(amount, times)
+
+    def note(self) -> None:
+        """Keep on the run what has come in so far."""
+        self.run.pages, self.run.repeated = self.pages, self.repeated
+        self.run.counted = {**self.run.counted, "destination": tying.store_totals(self.totals)}
+        self.run.save(update_fields=["pages", "records", "repeated", "counted"])
+
+
+def pull(run: Run) -> Staging:
+    """Read the destination's list into the run's lines; raises IncompletePull or ConfigurationError."""
+    kind = run.plan.operation_type
+    staging = Staging(run)
+    staging.note()
+    asked_at = database_now()
+    for items in listing.pages(kind, since=run.window_from - MARGIN):
+        assert kind.how.record is not None  # a list is refused without it
+        currencies = _assumed(run, kind.how.record, items)
+        staging.page([read(kind.how.record, item, currencies) for item in items], seen_at=asked_at)
+        asked_at = database_now()
+    return staging
+
+
+def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, str]:
+    """Return the currency of each operation on a page, where the destination's records name none."""
+    if map.currency is not None:
+        return {}
+    references = [text for item in items if isinstance(text := records.search(map.reference, item), str)]
+    ours = Operation.objects.filter(operation_type=run.plan.operation_type_id, key__in=references)
+    return dict(ours.values_list("key", "currency"))
+
+
+def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
+    """Read one record of the list, part by part; what cannot be read is left empty, and said."""
+    wrong: dict[str, str] = {}
+
+    def part(name: str, value: Callable[[], T], otherwise: T) -> T:
+        try:
+            return value()
+        except Unreadable as error:
+            wrong[name] = str(error)
+            return otherwise
+
+    identity = part("id", lambda: records.read_text(records.search(map.id, item), "id"), "")
+    reference = part(
+        "reference", lambda: records.read_text(records.search(map.reference, item), "reference"), ""
+    )
+    status = part("status", lambda: records.read_status(map, item), "")
+    assumed = currencies.get(reference, "")
+    nothing: tuple[Decimal | None, str] = (None, "")
+    money = part("amount", lambda: records.read_money(map, item, assumed_currency=assumed), nothing)
+    if not identity:
+        wrong.setdefault("id", "it has no id")
+    if map.status is not None and not status:
+        wrong.setdefault("status", "it has no status")
+    if map.amount is not None and money[0] is None:
+        wrong.setdefault("amount", "it has no amount")
+    standing = records.standing_of(map, status) if map.status is not None else Standing.DONE
+    unreadable = f"It cannot be read: {'; '.join(wrong.values())}."[:300] if wrong else ""
+    return Listed(
+        id=identity,
+        reference=reference,
+        amount=money[0],
+        currency=money[1],
+        status=status,
+        standing=(standing or Standing.PENDING).value,
+        occurred_at=records.read_instant(records.search(map.occurred_at, item)),
+        why=unreadable or ("" if reference else NO_REFERENCE),
+    )
+
+
+def stage_ledger(run: Run) -> None:
+    """Copy the window's operations, and total them another way, in one snapshot of the database."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        leasing.keep(run)
+        comparing.stage_ledger(run)
+        run.counted = {**run.counted, "ledger": tying.store_totals(tying.count_ledger(run))}
+        run.save(update_fields=["counted"])

@@ -1,0 +1,161 @@
+"""One snapshot of a run, as a document for machines and as a table for a terminal."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from ledger.rules.money import Money, show
+from reconcile.classes import ItemClass
+from reconcile.models import Finding, Run
+from reconcile.tying import amount_text
+
+
+def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
+    """Return what `--json` prints: classes, totals, residual, digest and findings; amounts are text."""
+    return {
+        "classes": run.classes,
+        "totals": run.totals,
+        "residual": run.residual,
+        "digest": run.digest,
+        "findings": [finding_shown(finding) for finding in findings],
+    }
+
+
+def finding_shown(finding: Finding) -> dict[str, Any]:
+    """Return one finding as the outside reads it."""
+    operation = finding.operation
+    ledger = {"id": str(operation.uid), "key": operation.key, "state": finding.state} if operation else None
+    return {
+        "class": finding.item_class,
+        "reference": finding.reference or None,
+        "ledger": ledger,
+        "source": None,
+        "destination": finding.destination,
+        "amount": None if finding.amount is None else amount_text(finding.amount, finding.currency),
+        "currency": finding.currency or None,
+        "why": finding.why,
+    }
+
+
+def open_amounts(findings: Iterable[Finding]) -> dict[str, Decimal]:
+    """Add up what is open in each currency, each finding at its full amount, nothing netted."""
+    amounts: dict[str, Decimal] = {}
+    for finding in findings:
+        if finding.is_open and finding.amount is not None:
+            amounts[finding.currency] = amounts.get(finding.currency, Decimal(0)) + abs(finding.amount)
+    return amounts
+
+
+def headline(run: Run, findings: Sequence[Finding]) -> str:
+    """Say in one line whether the run is explained, and what is open."""
+    if not run.explained:
+        left = [
+            shown(Decimal(amount), currency) for currency, amount in run.residual.items() if Decimal(amount)
+        ]
+        return f"Unexplained: {', '.join(left) or _items(run.totals['unexplained_items'])}"
+    open_ones = [finding for finding in findings if finding.is_open]
+    if not open_ones:
+        return "Explained; nothing is open"
+    amounts = ", ".join(
+        shown(amount, currency) for currency, amount in sorted(open_amounts(findings).items())
+    )
+    differences = f"{len(open_ones)} open difference{'s' * (len(open_ones) != 1)}"
+    return f"Explained; {differences}{', ' + amounts if amounts else ''}"
+
+
+def shown(amount: Decimal, currency: str) -> str:
+    """Write an amount for people: ZAR 3 720.00."""
+    return f"{currency}\u00a0{show(Money(amount, currency))}"
+
+
+def _items(count: int) -> str:
+    return f"{count} item{'s' * (count != 1)}"
+
+
+def table(run: Run, findings: Sequence[Finding]) -> str:
+    """Lay the run out for a terminal: headline, classes and tie-out for each currency, then the findings."""
+    there = run.plan.operation_type.destination.title
+    zone = run.plan.zone
+    moments = [
+        moment.astimezone(zone).strftime("%Y-%m-%d %H:%M") for moment in (run.window_from, run.window_to)
+    ]
+    lines = [
+        headline(run, findings),
+        f"{run.plan.name}: {moments[0]} up to {moments[1]} {run.window_to.astimezone(zone).tzname()}, "
+        f"{_items(run.records)} in {len(run.pages)} page{'s' * (len(run.pages) != 1)}",
+    ]
+    for currency in run.tie["currencies"]:
+        lines += ["", *_tie_table(run, currency, there)]
+    if findings:
+        lines += ["", *_findings_table(findings, there)]
+    if run.settled:
+        done = ", ".join(f"{what.replace('_', ' ')}: {count}" for what, count in sorted(run.settled.items()))
+        lines += ["", f"Settled by this run: {done}"]
+    return "\n".join(lines)
+
+
+def _tie_table(run: Run, currency: str, there: str) -> list[str]:
+    rows: list[tuple[str, ...]] = [(currency or "No amount", "items", "Tieout", there)]
+    held = [line for line in run.tie["lines"] if line["currency"] == currency]
+    for line in held:
+        title = ItemClass(line["class"]).title(there)
+        rows.append(
+            (title, str(line["items"]), _cell(line["ledger"], currency), _cell(line["destination"], currency))
+        )
+    rows.append(
+        (
+            "All classes",
+            str(sum(line["items"] for line in held)),
+            *(_sum(held, side, currency) for side in ("ledger", "destination")),
+        )
+    )
+    nothing = {"count": 0, "amount": "0"}
+    rows.append(
+        (
+            "Counted another way",
+            "",
+            *(_cell(run.tie[side].get(currency, nothing), currency) for side in ("ledger", "destination")),
+        )
+    )
+    lines = _aligned(rows)
+    rule = "-" * len(lines[0])
+    left = run.residual.get(currency, "")
+    unexplained = f"Unexplained {currency} {left}" if currency else _unexplained_items(run)
+    return [lines[0], rule, *lines[1:-2], rule, *lines[-2:], unexplained, "=" * len(rule)]
+
+
+def _unexplained_items(run: Run) -> str:
+    return f"Unexplained items: {run.totals['unexplained_items']}"
+
+
+def _sum(held: Sequence[dict[str, Any]], side: str, currency: str) -> str:
+    count = sum(line[side]["count"] for line in held)
+    amount = sum((Decimal(line[side]["amount"]) for line in held), Decimal(0))
+    return _cell({"count": count, "amount": str(amount)}, currency)
+
+
+def _cell(side: dict[str, Any], currency: str) -> str:
+    if not side["count"]:
+        return "–"
+    return show(Money(Decimal(side["amount"]), currency)) if currency else str(side["count"])
+
+
+def _findings_table(findings: Sequence[Finding], there: str) -> list[str]:
+    rows = [("Differences", "reference", "amount", "why")]
+    for finding in findings:
+        amount = "–" if finding.amount is None else shown(finding.amount, finding.currency)
+        rows.append(
+            (ItemClass(finding.item_class).title(there), finding.reference or "–", amount, finding.why)
+        )
+    return _aligned(rows, right=(2,))
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (1, 2, 3)) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,130 @@
+"""A run from its start to its end: pull, compare, look up what is absent, tie, settle."""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from django.db import DatabaseError, connection, transaction
+
+from ledger.destinations.connectors.base import ConfigurationError, IncompletePull
+from ledger.models import TieoutNow, database_now
+from ledger.rules.digests import canonical
+from ledger.rules.errors import Malformed, TieoutError
+from reconcile import absences, actions, comparing, findings, leasing, pulling, reports, tying
+from reconcile.models import Finding, Plan, Run
+
+UNFORESEEN = "Something went wrong in Tieout ({name}); the log says what."
+
+
+class NotWhole(TieoutError):
+    """The run could not be made whole, and says nothing."""
+
+    status = 503
+    type = "run-not-whole"
+    title = "The run could not be made whole"
+    retry = "wait"
+
+
+def window(plan: Plan, first: date | None, last: date | None) -> tuple[datetime, datetime]:
+    """Return a half-open window in the plan's zone; a last day belongs to it. Malformed where it is empty.
+
+    Without days it ends now and is as long as the plan says; with one of them, that end is given.
+    """
+    to = database_now() if last is None else _midnight(plan, last + timedelta(days=1))
+    start = to - timedelta(seconds=plan.window_s) if first is None else _midnight(plan, first)
+    if start >= to:
+        raise Malformed("The window is empty: --from lies after its end.")
+    return start, to
+
+
+def _midnight(plan: Plan, day: date) -> datetime:
+    return datetime.combine(day, time.min, tzinfo=plan.zone)
+
+
+def execute(run: Run, *, keep: bool = True) -> list[Finding]:
+    """Carry a started run out; NotWhole, with the reason, where it could not be made whole.
+
+    With `keep` off nothing is kept, neither here nor in the ledger, and the run is gone afterwards.
+    """
+    try:
+        found = _execute(run, keep=keep)
+    except (IncompletePull, ConfigurationError) as error:
+        why = error.reason if isinstance(error, IncompletePull) else error.detail
+        leasing.fail(run, why)
+        raise NotWhole(why) from None
+    except BaseException as error:
+        with suppress(DatabaseError):  # where that is the trouble, the lease ends the run
+            leasing.fail(run, UNFORESEEN.format(name=type(error).__name__))
+        raise
+    finally:
+        if not keep:
+            leasing.discard(run)
+    return found
+
+
+def _execute(run: Run, *, keep: bool) -> list[Finding]:
+    actor = actor_of(run)
+    staging = pulling.pull(run)
+    pulling.stage_ledger(run)
+    comparing.classify(run)
+    if absences.confirm(run, staging, absences.kept(run, actor) if keep else absences.tried):
+        comparing.classify(run)
+    leasing.keep(run)
+    tie = tying.tie(run)
+    found = findings.found(run)
+    write(run, tie, found)
+    if keep:
+        store(found)
+        run.settled = dict(actions.settle(run, found, actor=actor))
+        finish(run)
+    return found
+
+
+def actor_of(run: Run) -> str:
+    """Name the run as the ledger's trail does."""
+    return f"reconciliation {run.pk}"
+
+
+def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
+    """Write the one snapshot that page, command and export share; the digest covers what it says."""
+    run.classes = tying.classes(tie, found)
+    run.tie = tie.stored()
+    run.totals = tying.totals(tie)
+    run.residual = tying.residuals(tie)
+    run.digest = hashlib.sha256(canonical(_told(run, found))).hexdigest()
+
+
+def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
+    return {name: value for name, value in reports.document(run, found).items() if name != "digest"}
+
+
+def store(found: Sequence[Finding]) -> None:
+    """Store findings before anything is settled: no case is opened for what is not on record."""
+    Finding.objects.bulk_create(found, batch_size=1000)
+
+
+def finish(run: Run) -> None:
+    """End the run; the lines of earlier runs of its plan are no longer needed."""
+    with transaction.atomic():
+        leasing.keep(run)
+        run.state, run.lease_until = Run.State.DONE, None
+        Run.objects.filter(pk=run.pk).update(
+            state=run.state,
+            lease_until=None,
+            finished_at=TieoutNow(),
+            classes=run.classes,
+            tie=run.tie,
+            totals=run.totals,
+            residual=run.residual,
+            settled=run.settled,
+            digest=run.digest,
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM reconcile_record USING reconcile_run AS r"
+                " WHERE r.id = run_id AND r.plan_id = %s AND r.id < %s",
+                [run.plan_id, run.pk],
+            )
+    run.refresh_from_db()

@@ -1,0 +1,63 @@
+"""When plans run by themselves: cron is read in the plan's zone by us, so that no day is missed or doubled.
+
+A time that was missed, because nothing was running, is made up for once. The queue only carries the task.
+"""
+
+import logging
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+from django.db import transaction
+from django.db.models import QuerySet
+from django_q.tasks import async_task
+
+from ledger.models import database_now
+from reconcile import leasing
+from reconcile.models import Plan
+
+TASK = "reconcile.tasks.run_plan"
+TASK_TIMEOUT_S = 1000
+"""How long the queue lets a run work; retry must be three times as long, see Q_CLUSTER."""
+
+log = logging.getLogger(__name__)
+
+
+def next_run(plan: Plan, after: datetime) -> datetime:
+    """Return when a scheduled plan runs next, in UTC; raises CronSimError or ZoneInfoNotFoundError."""
+    return next(CronSim(plan.schedule, after.astimezone(plan.zone))).astimezone(UTC)
+
+
+def due_plans(now: datetime) -> QuerySet[Plan]:
+    """Return the plans whose time has come."""
+    return Plan.objects.due(now).order_by("next_run_at", "pk")
+
+
+def sweep() -> int:
+    """Put what is due into the queue, once however many sweep; returns how many runs were put there."""
+    leasing.bury()
+    now = database_now()
+    for plan in Plan.objects.scheduled().filter(next_run_at=None):
+        _move_on(plan, now)
+    return sum(_nudge(plan, now) for plan in due_plans(now))
+
+
+def _nudge(plan: Plan, now: datetime) -> bool:
+    with transaction.atomic():
+        ours = _move_on(plan, now)
+        if ours:
+            async_task(TASK, plan.pk, timeout=TASK_TIMEOUT_S)
+    return ours
+
+
+def _move_on(plan: Plan, now: datetime) -> bool:
+    """Note when a plan runs next; False where another sweep was first, the plan has changed or is wrong."""
+    try:
+        next_run_at = next_run(plan, now)
+    except (CronSimError, ZoneInfoNotFoundError):
+        log.exception("plan %s never runs: its schedule cannot be read", plan.name)
+        return False
+    as_read = Plan.objects.filter(
+        pk=plan.pk, next_run_at=plan.next_run_at, schedule=plan.schedule, timezone=plan.timezone
+    )
+    return bool(as_read.update(next_run_at=next_run_at))

@@ -1,0 +1,27 @@
+"""What the queue calls: a line each; arguments and results are plain ids."""
+
+import logging
+
+from ledger.rules.errors import TieoutError
+from reconcile import actions, running
+from reconcile.models import Plan
+
+ACTOR = "schedule"
+
+log = logging.getLogger(__name__)
+
+
+def run_plan(plan_id: int) -> int | None:
+    """Run a plan over its own window; returns the run's number, None where another run is at work."""
+    plan = Plan.objects.select_related("operation_type__destination").get(pk=plan_id)
+    start, to = running.window(plan, None, None)
+    try:
+        run = actions.start(plan, window_from=start, window_to=to, actor=ACTOR)
+    except actions.AlreadyRunning as error:
+        log.warning("plan %s was not run: %s", plan.name, error.detail)
+        return None
+    try:
+        running.execute(run)
+    except TieoutError as error:  # it stands on the run itself, where people see it
+        log.warning("run %s of plan %s: %s", run.pk, plan.name, error.detail)
+    return run.pk

@@ -1,0 +1,267 @@
+"""A destination, an operation type and a plan for reconciling, with the sandbox or a list of our own behind them."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ledger import actions
+from ledger.actions import Report, Submission
+from ledger.destinations import sending
+from ledger.destinations.connectors.base import (
+    IncompletePull,
+    ListRequest,
+    Looked,
+    LookRequest,
+    SendRequest,
+    Target,
+)
+from ledger.models import Operation
+from ledger.rules.outcomes import Answer
+from ledger.rules.states import Outcome
+from reconcile.actions import start
+from reconcile.configuration import configure
+from reconcile.models import Finding, Plan, Run
+from reconcile.running import execute, window
+from tests.sandboxes import Sandbox
+
+FILE = """
+[destinations.books]
+name = "Durban Books"
+entity = "Durban Trading (Pty) Ltd"
+connector = "{connector}"
+account = "main"
+base_url = "{url}"
+timeout = "3s"
+
+[destinations.books.contract]
+idempotency = "header"
+key_retention = "24h"
+changed_data = "rejects"
+saves = "all"
+settle = "0s"
+
+[operation_types."invoice.create"]
+destination = "books"
+label = "Create invoice"
+performed_by = "{performed_by}"
+owner = "finance"
+lease = "30s"
+key = "order/{{source.system}}/{{source.reference}}/v{{source.version}}"
+
+[operation_types."invoice.create".send]
+path = "/invoices"
+set = {{ "metadata.operation" = "{{key}}" }}
+
+[operation_types."invoice.create".record]
+id = "id"
+reference = "metadata.operation"
+amount = "total"
+currency = "currency"
+status = "status"
+pending_statuses = ["processing"]
+done_statuses = ["open", "paid"]
+failed_statuses = ["declined"]
+void_statuses = ["void"]
+occurred_at = "created_at"
+
+[operation_types."invoice.create".lookup]
+path = "/invoices?reference={{key}}"
+items = "data"
+paging = {{ style = "cursor", next = "next_cursor", parameter = "cursor" }}
+
+[operation_types."invoice.create".list]
+path = "/invoices?updated_since={{since}}&limit={limit}"
+items = "data"
+paging = {{ style = "cursor", next = "next_cursor", parameter = "cursor" }}
+
+[operation_types."invoice.create".retry]
+attempts = 1
+
+[plans.invoices]
+operation_type = "invoice.create"
+schedule = "15 6 * * 1-5"
+timezone = "Africa/Johannesburg"
+window = "35d"
+grace = "{grace}"
+tolerance = {{ ZAR = "{tolerance}" }}
+recipients = ["finance@example.com"]
+"""
+
+LISTED = "tests.reconcile.books:Listed"
+
+
+@dataclass
+class Held:
+    """What the destination without a server holds, page by page; None in place of a page breaks the list off."""
+
+    pages: list[list[dict[str, Any]] | None] = field(default_factory=list)
+    looks: int = 0
+    blind: bool = False
+
+
+HELD = Held()
+
+
+class Listed:
+    """A connector by Python path: lists and looks up in HELD, which the test fills."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def send(self, request: SendRequest) -> Answer:
+        return Answer("not_sent", detail="It takes nothing.")
+
+    def look_up(self, request: LookRequest) -> Looked:
+        HELD.looks += 1
+        if HELD.blind:
+            return Looked((), complete=False, why="It is closed on Sundays.")
+        items = [item for page in HELD.pages for item in page or []]
+        ours = [
+            item for item in items if (item.get("metadata") or {}).get("operation") == request.values["key"]
+        ]
+        return Looked(tuple(item for item in ours if not item.get("unlooked")), complete=True)
+
+    def pages(self, request: ListRequest) -> Iterator[list[object]]:
+        for page in HELD.pages:
+            if page is None:
+                raise IncompletePull("The list broke off.")
+            yield [item for item in page if not item.get("unlisted")]
+
+
+def record(
+    number: int,
+    *,
+    key: str | None,
+    total: object = "100.00",
+    currency: str | None = "ZAR",
+    status: str | None = "open",
+    **more: Any,
+) -> dict[str, Any]:
+    """One record as a destination lists it; without `created_at` it tells no time."""
+    return {
+        "id": f"INV-{number}",
+        "metadata": {"operation": key},
+        "total": total,
+        "currency": currency,
+        "status": status,
+        **more,
+    }
+
+
+@dataclass
+class Books:
+    """The configured world of one test."""
+
+    plan: Plan
+    sandbox: Sandbox | None = None
+
+    @classmethod
+    def configured(
+        cls, folder: Path, *, sandbox: Sandbox | None = None, performed_by: str = "tieout", **values: str
+    ) -> "Books":
+        """Take the file in through `configure`; without a sandbox, the list is HELD."""
+        HELD.__init__()  # type: ignore[misc]  # a fresh one for each test, where the connector finds it
+        file = folder / "books.toml"
+        known = {"grace": "0s", "tolerance": "0.00", "limit": "200"} | values
+        url = sandbox.url if sandbox else "http://books.test"
+        file.write_text(
+            FILE.format(connector="http" if sandbox else LISTED, url=url, performed_by=performed_by, **known)
+        )
+        configure(file, check=False)
+        return cls(Plan.objects.select_related("operation_type__destination").get(name="invoices"), sandbox)
+
+    def submission(self, order: str, *, amount: str | None = "100.00", currency: str = "ZAR") -> Submission:
+        """What the shop hands over for one order."""
+        return Submission(
+            type_name="invoice.create",
+            key=None,
+            source={"system": "shop", "reference": order, "version": "1"},
+            description=f"Invoice for order {order}",
+            subject="customer 77",
+            amount=amount,
+            currency=currency if amount is not None else None,
+            payload={
+                "order": order,
+                "total": amount or "0.00",
+                "currency": currency,
+                "metadata": {"operation": key_of(order)},
+            },
+            attempt_id=None,
+            lease_s=None,
+        )
+
+    def submitted(self, order: str, *, amount: str | None = "100.00", currency: str = "ZAR") -> Operation:
+        """An operation that waits to be sent."""
+        reply = actions.submit(self.submission(order, amount=amount, currency=currency), actor="api:shop")
+        return reply.operation
+
+    def sent(self, order: str, *, amount: str | None = "100.00", currency: str = "ZAR") -> Operation:
+        """An operation that was sent once to the sandbox, whatever came of it."""
+        operation = self.submitted(order, amount=amount, currency=currency)
+        sending.send(operation.pk)
+        return refreshed(operation)
+
+    def claimed(
+        self,
+        order: str,
+        outcome: Outcome | None,
+        *,
+        reference: str = "",
+        amount: str | None = "100.00",
+        currency: str = "ZAR",
+    ) -> Operation:
+        """An operation of the caller's, with what the caller reported; None leaves it running."""
+        reply = actions.claim(self.submission(order, amount=amount, currency=currency), actor="api:shop")
+        assert reply.attempt is not None
+        assert reply.token is not None
+        if outcome is not None:
+            report = Report(outcome, destination_reference=reference)
+            actions.record(reply.attempt.uid, token=reply.token, report=report, actor="api:shop")
+        return refreshed(reply.operation)
+
+    def outside(self, order: str, *, total: str = "100.00", currency: str = "ZAR") -> str:
+        """An invoice that an older connector makes behind our back; returns its number."""
+        assert self.sandbox is not None
+        body = {
+            "total": total,
+            "currency": currency,
+            "order": order,
+            "metadata": {"operation": key_of(order)},
+        }
+        made: dict[str, str] = self.sandbox.call("POST", "/invoices", body=body).json
+        return made["id"]
+
+    def run(self, *, keep: bool = True) -> tuple[Run, list[Finding]]:
+        """Reconcile over the plan's own window."""
+        start_at, to = window(self.plan, None, None)
+        run = start(self.plan, window_from=start_at, window_to=to, actor="ann")
+        return run, execute(run, keep=keep)
+
+
+def key_of(order: str) -> str:
+    """The operation key of an order."""
+    return f"order/shop/{order}/v1"
+
+
+def refreshed(operation: Operation) -> Operation:
+    """The operation as it stands now."""
+    return Operation.objects.select_related("operation_type__destination").get(pk=operation.pk)
+
+
+def counts(run: Run) -> dict[str, int]:
+    """The classes that hold anything."""
+    return {name: held["count"] for name, held in run.classes.items() if held["count"]}
+
+
+def command_id() -> uuid.UUID:
+    """A click."""
+    return uuid.uuid4()
+
+
+def loaded(text: str) -> dict[str, Any]:
+    """JSON that a command printed."""
+    document: dict[str, Any] = json.loads(text)
+    return document
