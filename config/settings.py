@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "review",
 ]
 MIDDLEWARE = [
+    "ledger.door.boundary.Boundary",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -102,7 +103,11 @@ DATABASES = {
 }
 
 # Shared by all processes, for the rate limits live in it.
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "tieout_cache"}}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "tieout_cache"},
+    # The queue's own statistics, written twice a second and believed by nobody: they need no database.
+    "queue": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+}
 
 # The queue only nudges: what is due is in the ledger. retry >= (2 + queue_limit / workers) * timeout + more.
 Q_CLUSTER = {
@@ -120,7 +125,12 @@ Q_CLUSTER = {
     "catch_up": False,
     "recycle": 500,
     "time_zone": "UTC",
+    "cache": "queue",
+    # Schedules are ours: see SWEEP_HOOKS.
+    "scheduler": False,
 }
+# What else the worker's sweep does every two seconds: functions without arguments that are soon done.
+SWEEP_HOOKS: list[str] = []
 
 # --- words, times and files
 
@@ -162,6 +172,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "review.views.trouble.csrf"
+# What is said to a person stays on the server, not in a cookie.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -195,6 +208,10 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
+        # A 409 is an everyday answer of the API, not news.
+        "django.request": {"level": "ERROR"},
+        # Five lines for every task, the heartbeat's too.
+        "django-q": {"level": "WARNING"},
         # Their INFO lines carry whole addresses, and so references and names.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},

@@ -1,10 +1,17 @@
 """Every address of Tieout, by floor."""
 
 from allauth.account import views as account
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
+
+from ledger.door import health
+from ledger.door.api import api
 
 # Of the account pages only the two that are used: people are made by an administrator, not by signing up.
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.alive),
+    path("readyz", health.ready),
+    path("api/v1/", api.urls),
     path("accounts/login/", account.login, name="account_login"),
     path("accounts/logout/", account.logout, name="account_logout"),
+    path("", include("review.urls")),
 ]

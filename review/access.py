@@ -1,0 +1,91 @@
+"""Who may do what: two roles, the rights of each, and the door that every page stands behind."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render, resolve_url
+from django.utils.cache import add_never_cache_headers
+from django_htmx.http import HttpResponseClientRedirect
+
+from ledger.rules.errors import TieoutError
+
+Right = Literal["look", "check", "permit", "withdraw", "attest", "end", "cancel"]
+
+RIGHTS: dict[str, frozenset[Right]] = {
+    "viewer": frozenset({"look"}),
+    "reviewer": frozenset({"look", "check", "permit", "withdraw", "attest", "end", "cancel"}),
+}
+LOOKS_ONLY = "Your role looks only."
+
+
+class NotAllowed(TieoutError):
+    """The person's role does not include this."""
+
+    status = 403
+    type = "role-not-allowed"
+    title = "Your role does not include this"
+
+
+class View(Protocol):
+    """A view of a signed-in person."""
+
+    def __call__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Answer a request."""
+
+
+def roles(user: User | AnonymousUser) -> frozenset[str]:
+    """Return the names of a person's roles; read once for each request's user."""
+    known: frozenset[str] | None = getattr(user, "_roles", None)
+    if known is None:
+        known = (
+            frozenset(user.groups.values_list("name", flat=True)) if user.is_authenticated else frozenset()
+        )
+        user._roles = known  # type: ignore[union-attr]  # kept on the request's own user
+    return known
+
+
+def may(user: User | AnonymousUser, right: Right) -> bool:
+    """Say whether a person's roles include a right; being a superuser adds none."""
+    return user.is_active and any(right in RIGHTS.get(role, ()) for role in roles(user))
+
+
+def require(user: User, right: Right) -> None:
+    """Raise NotAllowed where the person's roles do not include the right."""
+    if not may(user, right):
+        raise NotAllowed(LOOKS_ONLY)
+
+
+def people_only(view: Callable[..., HttpResponse]) -> View:
+    """Let only signed-in people with a role reach a page; what it shows is never kept by a cache."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not request.user.is_authenticated:
+            return _to_sign_in(request)
+        if not may(request.user, "look"):
+            return render(request, "403.html", {"why": "Your account has no role yet."}, status=403)
+        response = view(request, *args, **kwargs)
+        add_never_cache_headers(response)
+        return response
+
+    return guarded
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponseBase:
+    """Send to the sign-in page; htmx would swap a redirect's page into the target, so it is told to leave."""
+    here = request.get_full_path()
+    if not request.headers.get("HX-Request"):
+        return redirect_to_login(here)
+    shown = urlsplit(request.headers.get("HX-Current-URL", ""))
+    back = shown.path + (f"?{shown.query}" if shown.query else "") or "/"
+    login = redirect_to_login(back, resolve_url(settings.LOGIN_URL))
+    response = HttpResponseClientRedirect(login["Location"])
+    response.status_code = 204
+    return response

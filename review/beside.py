@@ -1,0 +1,81 @@
+"""The evidence beside the buttons: what the destination holds, and how far its silence can be trusted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from ledger.rules.states import Evidence, State
+from review import amounts, wording
+from review.instants import instant
+from review.reading import Reading
+from review.seen import Seen
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of the destination, as the evidence shows it."""
+
+    number: str
+    url: str
+    made_at: datetime | None
+    status: str
+    amount: str
+    currency: str
+    live: bool
+
+
+def open_url(reading: Reading, reference: str) -> str:
+    """Return where a person opens a record there; empty where no address is known."""
+    template = reading.operation.operation_type.destination.reach.open_url
+    if not template or not reference:
+        return ""
+    url = template.replace("{destination_reference}", quote(reference, safe=""))
+    return url if url.startswith(("http://", "https://")) else ""
+
+
+def record(reading: Reading, found: Mapping[str, Any]) -> Record:
+    """Read one stored record of a look-up for the screen."""
+    made_at = found.get("occurred_at")
+    currency = found.get("currency") or ""
+    return Record(
+        number=found["id"],
+        url=open_url(reading, found["id"]),
+        made_at=datetime.fromisoformat(made_at) if made_at else None,
+        status=found.get("status") or "–",
+        amount=amounts.show(found.get("amount"), currency),
+        currency=currency,
+        live=found.get("standing") in ("done", "pending"),
+    )
+
+
+def unseen(reading: Reading) -> str:
+    """Say why nothing is known of what is there."""
+    facts = reading.facts
+    if not facts.has_lookup:
+        return f"{reading.there} cannot be checked: its rules name no look-up."
+    if reading.state is State.RUNNING:
+        return "A try is in progress."
+    if reading.state is State.PENDING and not facts.tries:
+        return "Nothing was sent yet."
+    if reading.state is State.COMPLETED:
+        on_word = facts.evidence == Evidence.ATTESTED
+        return "Nobody has seen it there yet." if on_word else "Nobody has looked since it was confirmed."
+    if not reading.lookups:
+        return "Nobody has looked yet."
+    last = reading.lookups[0]
+    found = Seen.of(last).short(reading.meant)
+    at = instant(last.asked_at, reading.now, exact=True)
+    who = wording.who(last.actor)
+    return f"{who} looked at {at}, before the last try ended: {found[:1].lower()}{found[1:]}."
+
+
+def trust(reading: Reading) -> str:
+    """Say why the silence of a check can be trusted, or cannot."""
+    known = reading.latest.control_reference if reading.latest else ""
+    if known:
+        return f"The same check found {known}, a record that we know."
+    if reading.facts.lookup_proved:
+        return "This check has found a record that we know since its rules last changed."
+    return "This check has never found a record that we know, so its silence proves nothing."

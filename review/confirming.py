@@ -1,0 +1,147 @@
+"""What a person reads before they confirm: to whom, how much, under which key, and what could go wrong."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ledger.rules.decisions import new_generation
+from ledger.rules.leaves import SITTING, Action
+from ledger.rules.states import DOUBT
+from review import amounts, wording
+from review.instants import instant, span
+from review.reading import Reading
+
+FROZEN = "Not covered: a sender frozen between its check and its send."
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the dialog; `sure` puts the tick of what is proved before it."""
+
+    name: str
+    words: str
+    more: str = ""
+    sure: bool = False
+    mono: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A dialog: its title, its facts, what could follow, what to write, and the small print at its button."""
+
+    title: str
+    facts: list[Fact]
+    note: str
+    note_bold: str = ""
+    reference: bool = False
+    small: str = ""
+
+
+def question(reading: Reading, action: Action) -> Question:
+    """Return the dialog of an action."""
+    noun, there = reading.noun, reading.there
+    match action:
+        case Action.SEND_AGAIN:
+            return _send_again(reading)
+        case Action.CONFIRM_REFERENCE:
+            return Question(
+                f"You saw the {noun} in {there}?",
+                list(_whom(reading)),
+                f"It is shown as done on your word, not as seen in {there}, until a check finds it there.",
+                reference=True,
+            )
+        case Action.DID_NOT_HAPPEN:
+            return Question(
+                f"Close it: the {noun} did not happen?",
+                list(_whom(reading)) + list(_check(reading)),
+                "Nothing is sent. Its case is closed, and its automation is told that it did not happen.",
+            )
+        case _:
+            return Question(
+                f"Cancel the {noun} before it is sent?",
+                list(_whom(reading)),
+                "Nothing has been sent, and nothing will be. Its key stays used, for good.",
+            )
+
+
+def _send_again(reading: Reading) -> Question:
+    by_tieout = reading.facts.by_tieout
+    title = f"Send the {reading.noun} again?" if by_tieout else f"Allow another try of the {reading.noun}?"
+    small = "Ten seconds to undo" if by_tieout else "Its automation may claim it after ten seconds"
+    facts = [*_whom(reading), *_payload(reading), *_key(reading), *_check(reading)]
+    bold = "If the first one arrives after all:" if _could_arrive(reading) else ""
+    return Question(title, facts, f"{if_first_arrives(reading)} {FROZEN}", note_bold=bold, small=small)
+
+
+def _whom(reading: Reading) -> Iterator[Fact]:
+    operation, destination = reading.operation, reading.operation.operation_type.destination
+    yield Fact("Operation", wording.name(operation), operation.key, mono=True)
+    yield Fact("To", f"{destination.title}, account {destination.account}", destination.entity)
+    amount = amounts.whole(operation.amount, operation.currency)
+    subject = f"to {operation.subject}" if operation.subject and amount else operation.subject
+    yield Fact("Amount", " ".join(part for part in (amount or "none", subject) if part))
+
+
+def _payload(reading: Reading) -> Iterator[Fact]:
+    accepted = instant(reading.operation.accepted_at, reading.now)
+    if reading.facts.by_tieout:
+        yield Fact("Payload", f"Unchanged since {accepted}", sure=True)
+    else:
+        yield Fact("Payload", f"The one of {accepted}", "its automation is refused with any other", sure=True)
+
+
+def _key(reading: Reading) -> Iterator[Fact]:
+    facts, operation = reading.facts, reading.operation
+    if not facts.contract.takes_key:
+        yield Fact("Key", f"{reading.there} takes none")
+        return
+    if new_generation(facts):
+        yield Fact(
+            "Key", "A new one", "the old one would bring its saved error back; every try is proved not done"
+        )
+    else:
+        yield Fact("Key", "The same as the first time", operation.idempotency_key, sure=True, mono=True)
+    closes_at = facts.window_closes_at
+    if closes_at is None:
+        yield Fact("Key’s window", "Not known, which counts as closed")
+    elif facts.window_open(reading.now):
+        left = span(closes_at - reading.now)
+        yield Fact("Key’s window", f"{left} left, closes {instant(closes_at, reading.now)}")
+    else:
+        yield Fact(
+            "Key’s window",
+            f"Closed {instant(closes_at, reading.now)}; the check before the send protects us now",
+        )
+
+
+def _check(reading: Reading) -> Iterator[Fact]:
+    if not reading.facts.has_lookup:
+        yield Fact("Your check", f"{reading.there} cannot be checked")
+        return
+    sitting = reading.sitting
+    if sitting is None:
+        yield Fact("Your check", "None in the last five minutes")
+        return
+    at, until = instant(sitting.asked_at, reading.now), instant(sitting.asked_at + SITTING, reading.now)
+    yield Fact("Your check", f"{at}, {sitting.verdict.replace('_', ' ')}; counts until {until}")
+
+
+def _could_arrive(reading: Reading) -> bool:
+    """Say whether a try was ever in doubt; one whose absence was proved by looking may still come late."""
+    return any(attempt.outcome in DOUBT for attempt in reading.attempts)
+
+
+def if_first_arrives(reading: Reading) -> str:
+    """Say what happens if an earlier try arrives after all."""
+    facts, there, noun = reading.facts, reading.there, reading.noun
+    if not _could_arrive(reading):
+        return (
+            "Every try so far is proved not done. What is there is looked at once more before it is sent."
+            if facts.has_lookup
+            else "Every try so far is proved not done."
+        )
+    if facts.same_key_protects(reading.now):
+        return f"{there} answers with that {noun} and makes no second one."
+    if facts.has_lookup:
+        again = "It is looked at once more right before the send: that makes it unlikely, not impossible."
+        return f"{there} would hold two. {again}"
+    return f"{there} would hold two, and nobody could look."

@@ -1,0 +1,48 @@
+"""Times and spans in words, as people in one place read them."""
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+
+from ledger.rules.facts import Sentence
+
+
+def zone() -> ZoneInfo:
+    """Return the zone that screens show times in."""
+    return settings.DISPLAY_ZONE
+
+
+def instant(at: datetime, now: datetime, *, exact: bool = False) -> str:
+    """Say when: "09:42" today, "Tue 09:32" within six days, else with its date; `exact` adds the seconds."""
+    there, here = at.astimezone(zone()), now.astimezone(zone())
+    clock = f"{there:%H:%M:%S}" if exact else f"{there:%H:%M}"
+    days = (there.date() - here.date()).days
+    if days == 0:
+        return clock
+    if abs(days) < 7:
+        return f"{there:%a}\u00a0{clock}"
+    year = "" if there.year == here.year else f" {there.year}"
+    return f"{there.day}\u00a0{there:%b}{year} {clock}"
+
+
+def span(length: timedelta) -> str:
+    """Say how long, in its two largest units: "2 d 16 h", "23 h 26 min", "40 min", "12 s"."""
+    seconds = max(int(length.total_seconds()), 0)
+    if seconds < 60:
+        return f"{seconds}\u00a0s"
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if hours == 0:
+        return f"{minutes}\u00a0min"
+    large, small = (days, hours % 24) if days else (hours, minutes % 60)
+    names = ("d", "h") if days else ("h", "min")
+    rest = f" {small}\u00a0{names[1]}" if (small and large < 10) or (small and not days) else ""
+    return f"{large}\u00a0{names[0]}{rest}"
+
+
+def say(sentence: Sentence, now: datetime) -> str:
+    """Return a sentence with its instants in words."""
+    text = sentence.text
+    for name, at in (("{at}", sentence.at), ("{until}", sentence.until)):
+        text = text.replace(name, instant(at, now, exact=at.astimezone(zone()).second != 0) if at else "")
+    return text

@@ -1,0 +1,207 @@
+"""The decision panel: the verdict, the one next action, the other ways, and the evidence beside them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from django.urls import reverse
+
+from ledger.models import Operation
+from ledger.rules.leaves import SITTING, Action, seven
+from ledger.rules.states import Outcome, State
+from review import amounts, beside, sentences, timeline, trail, window, wording
+from review.instants import instant, say
+from review.reading import Door, Reading
+
+SLUGS = {
+    Action.CHECK: "operation-check",
+    Action.SEND_AGAIN: "operation-send-again",
+    Action.UNDO: "operation-undo",
+    Action.CONFIRM_REFERENCE: "operation-confirm-with-reference",
+    Action.DID_NOT_HAPPEN: "operation-did-not-happen",
+    Action.CANCEL: "operation-cancel",
+}
+AT_ONCE = (Action.CHECK, Action.UNDO)
+"""Carried out by their own click; the others ask once more."""
+
+
+@dataclass(frozen=True)
+class Button:
+    """One thing to do as the panel shows it."""
+
+    door: Door
+    url: str
+    primary: bool = False
+
+    @property
+    def at_once(self) -> bool:
+        """Say whether the click itself does it."""
+        return self.door.action in AT_ONCE
+
+    @property
+    def key(self) -> str:
+        """The single key that presses it."""
+        return {Action.CHECK: "c", Action.SEND_AGAIN: "r"}.get(self.door.action, "")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """All parts of the page that follow from a reading."""
+
+    name: str
+    title: str
+    icon: str
+    verdict: str
+    lines: list[str]
+    buttons: list[Button]
+    ways: list[Button]
+    notes: list[str]
+    open_url: str
+    records: list[beside.Record]
+    meant: str
+    unseen: str
+    trust: str
+    window: window.KeyWindow | None
+    protection: str
+    seven: list[tuple[str, str]]
+    timeline: list[timeline.Entry]
+    cut: bool
+    trail: list[trail.Line]
+    related: list[tuple[Operation, wording.Badge]]
+    undo_left: int
+    decided: bool
+
+    @property
+    def told(self) -> str:
+        """What is read out when the page has changed by itself."""
+        return f"{self.verdict}. {self.lines[0] if self.lines else ''}"
+
+
+def panel(reading: Reading) -> Panel:
+    """Return the page's parts in words."""
+    icon, verdict = sentences.heading(reading)
+    operation, now = reading.operation, reading.now
+    shown = reading.seen.records if reading.seen and reading.verdict else ()
+    return Panel(
+        name=wording.name(operation),
+        title=f"{wording.title(operation)} · {reading.badge.words.lower()}",
+        icon=icon,
+        verdict=verdict,
+        lines=sentences.sentences(reading),
+        buttons=_buttons(reading, _front(reading)),
+        ways=_buttons(reading, _ways(reading)),
+        notes=list(_notes(reading)),
+        open_url=beside.open_url(reading, reading.facts.destination_reference),
+        records=[beside.record(reading, record) for record in shown],
+        meant=amounts.whole(operation.amount, operation.currency),
+        unseen=beside.unseen(reading),
+        trust=beside.trust(reading),
+        window=window.key_window(reading),
+        protection=window.protection(reading),
+        seven=[(ask, say(answer, now)) for ask, answer in seven(reading.facts, now)],
+        timeline=timeline.entries(reading),
+        cut=timeline.cut(reading),
+        trail=[trail.line(event, there=reading.there) for event in reading.events],
+        related=[(other, _related_badge(other)) for other in reading.related],
+        undo_left=_undo_left(reading),
+        decided=_primary(reading) in (None, Action.UNDO),
+    )
+
+
+def _front(reading: Reading) -> list[Action]:
+    """Return the actions that stand under the verdict."""
+    if reading.allowed is not None:
+        return [Action.UNDO]
+    match reading.state:
+        case State.RUNNING | State.PENDING:
+            return []
+        case State.COMPLETED:
+            return [Action.CHECK]
+    if reading.facts.cancelled:
+        return []
+    latest = reading.facts.latest
+    first = [Action.SEND_AGAIN, Action.CHECK] if reading.facts.has_lookup else [Action.SEND_AGAIN]
+    if reading.trouble is not None:
+        return [Action.CHECK, Action.SEND_AGAIN]
+    if reading.state is State.FAILED and latest is not None and latest.outcome is Outcome.REJECTED:
+        return [Action.CORRECT, *first]
+    if reading.facts.has_lookup:
+        return first if reading.leaves[Action.SEND_AGAIN].allowed else first[::-1]
+    return [Action.SEND_AGAIN, Action.CONFIRM_REFERENCE] if reading.state is State.UNCERTAIN else first
+
+
+def _ways(reading: Reading) -> list[Action]:
+    """Return the other ways to close it."""
+    ways = {
+        State.UNCERTAIN: [Action.CONFIRM_REFERENCE, Action.DID_NOT_HAPPEN, Action.CORRECT],
+        State.FAILED: [Action.DID_NOT_HAPPEN, Action.CORRECT],
+        State.PENDING: [Action.CANCEL, Action.CHECK, Action.CORRECT],
+        State.COMPLETED: [Action.CORRECT],
+        State.RUNNING: [],
+    }[reading.state]
+    return [action for action in ways if action not in _front(reading)]
+
+
+def _primary(reading: Reading) -> Action | None:
+    """Return the one next action."""
+    if reading.allowed is not None:
+        return Action.UNDO
+    if reading.state not in (State.UNCERTAIN, State.FAILED):
+        return None
+    for action in (Action.SEND_AGAIN, Action.CHECK, Action.CONFIRM_REFERENCE):
+        if action in _front(reading) and reading.door(action).open:
+            return action
+    return None
+
+
+def _buttons(reading: Reading, shown: list[Action]) -> list[Button]:
+    primary = _primary(reading)
+    uid = reading.operation.uid
+    return [
+        Button(
+            reading.door(action),
+            reverse(SLUGS[action], args=[uid]) if action in SLUGS else "",
+            primary=action is primary,
+        )
+        for action in shown
+    ]
+
+
+def _notes(reading: Reading) -> Iterator[str]:
+    """Say in small print why a button is open or not, and what reverses what was done."""
+    front = _front(reading)
+    doors = [reading.door(action) for action in front]
+    if doors and not any(door.open for door in doors) and len({door.why for door in doors}) == 1:
+        yield doors[0].why
+        return
+    for door in doors:
+        if door.action is not Action.CHECK or not door.open:
+            named = door.open or door.why.startswith(door.words)
+            yield door.why if named else f"{door.words}: {door.why[:1].lower()}{door.why[1:]}"
+        if door.action is Action.SEND_AGAIN and door.open and reading.sitting is not None:
+            until = instant(reading.sitting.asked_at + SITTING, reading.now)
+            yield f"Your check counts until {until}."
+    yield from _after_permit(reading)
+
+
+def _after_permit(reading: Reading) -> Iterator[str]:
+    permit = reading.allowed
+    if permit is not None and not reading.facts.by_tieout:
+        yield f"Its automation may claim it until {instant(permit.lapses_at, reading.now)}."
+    spent = next((p for p in reversed(reading.permits) if p.spent_at is not None), None)
+    if reading.state is State.RUNNING and spent is not None and spent.attempt_id == reading.attempts[-1].pk:
+        reversal = f"It can no longer be undone here; what reverses it is done in {reading.there}."
+        yield f"Allowed by {wording.who(spent.actor)}. {reversal}"
+
+
+def _undo_left(reading: Reading) -> int:
+    """Return the whole seconds in which a person's permit has not taken effect yet."""
+    permit = reading.allowed
+    return max(ceil((permit.effective_at - reading.now).total_seconds()), 0) if permit else 0
+
+
+def _related_badge(other: Operation) -> wording.Badge:
+    case = next(iter(other.open_cases), None)  # type: ignore[attr-defined]  # prefetched under this name
+    state = State(other.state)
+    trouble = wording.trouble(state, verdict=None, case=case.kind if case else None)
+    return wording.badge(state, trouble=trouble, taken=other.taken_at is not None)

@@ -1,0 +1,153 @@
+"""The queue: which operations stand in it, in which order, and what each row says; one query for the rows."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import models
+from django.db.models import Case as Choice
+from django.db.models import Count, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce, Extract, JSONObject
+
+from ledger.models import Attempt, Case, Lookup, Operation, OperationType, Permit
+from ledger.rules.states import CaseKind, State
+from review.filters import Filter
+
+SHOWN = 200
+COUNTED = 10_000
+"""The most that a tab counts; beyond it says "10 000+"."""
+_WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many operations each saved view holds, and in which currencies; capped where `more`."""
+
+    views: dict[str, int]
+    currencies: list[str]
+    more: bool
+    without_operation: int
+
+
+def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
+    """Return the operations of an address in its order, each with what its row says."""
+    every = Operation.objects.all() if chosen.view == "latest" else Operation.objects.open()
+    found = every.alias(open_case=_open_case()).annotate(
+        case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
+    )
+    return _ordered(_narrowed(_seen(found), chosen, now), chosen, now).select_related(
+        "operation_type__destination"
+    )
+
+
+def counts(now: datetime) -> Counts:
+    """Count the saved views over the open operations."""
+    capped = Operation.objects.open().order_by("-id").values("pk")[: COUNTED + 1]
+    inner = Operation.objects.filter(pk__in=capped).alias(open_case=_open_case())
+    by_currency = list(
+        inner.values("currency").annotate(
+            open=Count("pk"),
+            person=Count("pk", filter=Q(held_at__isnull=False)),
+            late=Count("pk", filter=Q(open_case__due_at__lt=now)),
+            wrong=Count("pk", filter=Q(open_case__kind__in=_WRONG)),
+        )
+    )
+    views = {view: sum(row[view] for row in by_currency) for view in ("open", "person", "late", "wrong")}
+    return Counts(
+        views=views,
+        currencies=sorted(row["currency"] for row in by_currency if row["currency"]),
+        more=views["open"] > COUNTED,
+        without_operation=Case.objects.open().filter(operation=None).count(),
+    )
+
+
+def types() -> list[OperationType]:
+    """Return the operation types, for the filters."""
+    return list(OperationType.objects.order_by("label"))
+
+
+def _open_case() -> FilteredRelation:
+    return FilteredRelation("cases", condition=Q(cases__closed_at__isnull=True))
+
+
+def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
+    """Add the latest try, the latest check that saw its end, and the open permit, each as one JSON value."""
+    own = OuterRef("pk")
+    last = Attempt.objects.filter(operation=own).order_by("-number")
+    since = Choice(When(started_at=None, then=F("claimed_at")), default=F("closed_at"))
+    lookups = Lookup.objects.filter(operation=own, asked_at__gte=OuterRef("since")).order_by("-id")
+    permits = Permit.objects.open().filter(operation=own)
+    seen = JSONObject(
+        verdict="verdict",
+        proof="proof",
+        complete="complete",
+        records="records",
+        asked_at="asked_at",
+        why="why",
+    )
+    tried = JSONObject(
+        number="number",
+        outcome="outcome",
+        http_status="http_status",
+        started_at="started_at",
+        message="message",
+    )
+    permit = JSONObject(source="source", actor="actor", effective_at="effective_at")
+    ended: QuerySet[Any] = operations.annotate(
+        since=Coalesce(Subquery(last.annotate(since=since).values("since")[:1]), F("accepted_at")),
+    )
+    told: QuerySet[Any] = ended.annotate(
+        seen=Subquery(lookups.annotate(found=seen).values("found")[:1]),
+        tried=Subquery(last.annotate(found=tried).values("found")[:1]),
+        permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
+    )
+    return told
+
+
+def _narrowed(operations: QuerySet[Any], chosen: Filter, now: datetime) -> QuerySet[Any]:
+    if chosen.view == "person":
+        operations = operations.filter(held_at__isnull=False)
+    elif chosen.view == "late":
+        operations = operations.filter(due_at__lt=now)
+    elif chosen.view == "wrong":
+        operations = operations.filter(case_kind__in=_WRONG)
+    if chosen.found == "unchecked":
+        operations = operations.filter(seen__isnull=True)
+    elif chosen.found:
+        operations = operations.annotate(verdict=KT("seen__verdict")).filter(verdict=chosen.found)
+    exact = {"state": chosen.state, "operation_type__name": chosen.type, "currency": chosen.currency}
+    operations = operations.filter(**{name: value for name, value in exact.items() if value})
+    if chosen.owner:
+        operations = operations.filter(case_owner=chosen.owner)
+    return operations
+
+
+def _ordered(operations: QuerySet[Any], chosen: Filter, now: datetime) -> QuerySet[Any]:
+    if chosen.view == "latest" and chosen.order == "risk":
+        return operations.order_by("-id")
+    match chosen.order:
+        case "due":
+            return operations.order_by(F("due_at").asc(nulls_last=True), "id")
+        case "age":
+            return operations.order_by("accepted_at", "id")
+        case "amount":
+            return operations.order_by(F("amount").desc(nulls_last=True), "id")
+    ranked: QuerySet[Any] = operations.annotate(risk=_risk(now))
+    return ranked.order_by("-risk", "accepted_at", "id")
+
+
+def _risk(now: datetime) -> models.expressions.Combinable:
+    """Amount times age in seconds. Nothing is at risk where nothing is in doubt and no case is open.
+
+    Amounts of different currencies are ordered by their figures; nothing is added.
+    """
+    age_s = Cast(
+        Extract(Value(now, models.DateTimeField()) - F("accepted_at"), "epoch"),
+        models.DecimalField(max_digits=20, decimal_places=4),
+    )
+    number: models.DecimalField[Any, Any] = models.DecimalField(max_digits=40, decimal_places=4)
+    risk = models.ExpressionWrapper(Coalesce(F("amount"), Value(Decimal(0))) * age_s, output_field=number)
+    at_risk = Q(held_at__isnull=False) | Q(state=State.UNCERTAIN)
+    return Choice(When(at_risk, then=risk), default=Value(Decimal(-1)), output_field=number)

@@ -1,0 +1,187 @@
+"""One operation as a page shows it: its rows, the facts, and what this person may do, read once."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.contrib.auth.models import User
+from django.db.models import Prefetch
+
+from ledger import actions
+from ledger.models import Attempt, Case, Event, Lookup, Operation, Permit, database_now
+from ledger.rules.facts import Facts
+from ledger.rules.leaves import Action, Leave, leaves
+from ledger.rules.states import State, Verdict
+from review import access, wording
+from review.instants import say
+from review.seen import Meant, Seen
+
+LOOKUPS_SHOWN = 40
+EVENTS_SHOWN = 60
+RELATED_SHOWN = 10
+
+RIGHT: dict[Action, access.Right] = {
+    Action.CHECK: "check",
+    Action.SEND_AGAIN: "permit",
+    Action.UNDO: "withdraw",
+    Action.CONFIRM_REFERENCE: "attest",
+    Action.DID_NOT_HAPPEN: "end",
+    Action.CANCEL: "cancel",
+    Action.CORRECT: "permit",
+}
+
+
+@dataclass(frozen=True)
+class Door:
+    """One thing to do: its words, whether it is open to this person now, and why."""
+
+    action: Action
+    words: str
+    open: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything that the page of one operation says, as of `now`."""
+
+    operation: Operation
+    now: datetime
+    person: User
+    facts: Facts
+    attempts: list[Attempt]
+    lookups: list[Lookup]
+    permits: list[Permit]
+    events: list[Event]
+    case: Case | None
+    latest: Lookup | None
+    sitting: Lookup | None
+    related: list[Operation]
+
+    @property
+    def state(self) -> State:
+        """The operation's state."""
+        return self.facts.state
+
+    @property
+    def there(self) -> str:
+        """The destination, by the name that people use."""
+        return self.facts.destination
+
+    @property
+    def noun(self) -> str:
+        """What one effect is called: invoice, reminder."""
+        return self.operation.operation_type.noun
+
+    @cached_property
+    def meant(self) -> Meant:
+        """What it was meant to make."""
+        o = self.operation
+        return Meant(self.noun, o.amount, o.currency, o.settles_at, self.facts.in_doubt)
+
+    @cached_property
+    def seen(self) -> Seen | None:
+        """What the latest check since the last try found."""
+        return Seen.of(self.latest) if self.latest else None
+
+    @property
+    def verdict(self) -> str:
+        """The latest check's verdict since the last try ended; empty before a check."""
+        return str(self.seen.verdict) if self.seen and self.state is not State.RUNNING else ""
+
+    @property
+    def trouble(self) -> Verdict | None:
+        """What is there but wrong."""
+        return wording.trouble(self.state, verdict=self.verdict, case=self.case.kind if self.case else None)
+
+    @property
+    def badge(self) -> wording.Badge:
+        """The stamp of its state."""
+        return wording.badge(self.state, trouble=self.trouble, taken=self.facts.taken_at is not None)
+
+    @property
+    def permit(self) -> Permit | None:
+        """The open permit."""
+        return next((p for p in self.permits if p.spent_at is None and p.withdrawn_at is None), None)
+
+    @property
+    def allowed(self) -> Permit | None:
+        """The open permit that a person gave."""
+        return self.permit if self.permit and self.permit.source == Permit.Source.PERSON else None
+
+    @property
+    def live(self) -> bool:
+        """Say whether something is about to change by itself, so that the page looks again."""
+        looked_up = self.state is State.UNCERTAIN and self.operation.held_at is None
+        return self.state is State.RUNNING or self.permit is not None or looked_up
+
+    @property
+    def mark(self) -> str:
+        """Tells two readings apart that a person would see as different."""
+        permit = self.permit
+        effective = permit is not None and permit.effective_at <= self.now
+        lookup = self.lookups[0].pk if self.lookups else 0
+        return f"{self.operation.revision}-{lookup}-{permit.pk if permit else 0}-{int(effective)}"
+
+    @cached_property
+    def leaves(self) -> dict[Action, Leave]:
+        """What anybody with the role may do now."""
+        return leaves(self.facts, self.now, sitting=actions.lookup_fact(self.sitting))
+
+    def door(self, action: Action) -> Door:
+        """Return one thing to do as this person finds it."""
+        leave = self.leaves[action]
+        if not access.may(self.person, RIGHT[action]):
+            return Door(action, self.words(action), open=False, why=access.LOOKS_ONLY)
+        return Door(action, self.words(action), open=leave.allowed, why=say(leave.why, self.now))
+
+    def words(self, action: Action) -> str:
+        """Return the words on a button."""
+        if action is Action.SEND_AGAIN:
+            return "Send again" if self.facts.by_tieout else "Allow another try"
+        return {
+            Action.CHECK: f"Check {self.there} now",
+            Action.UNDO: "Undo",
+            Action.CONFIRM_REFERENCE: "Confirm with reference",
+            Action.DID_NOT_HAPPEN: "It did not happen",
+            Action.CANCEL: "Cancel",
+            Action.CORRECT: "Correct it",
+        }[action]
+
+
+def find(uid: uuid.UUID) -> Operation | None:
+    """Return an operation with its type and destination."""
+    return Operation.objects.select_related("operation_type__destination").filter(uid=uid).first()
+
+
+def read(operation: Operation, person: User) -> Reading:
+    """Read everything that the page of one operation shows; a fixed number of queries."""
+    now = database_now()
+    attempts = list(operation.attempts.order_by("number").select_related("permit"))
+    return Reading(
+        operation=operation,
+        now=now,
+        person=person,
+        facts=actions.facts(operation),
+        attempts=attempts,
+        lookups=list(operation.lookups.order_by("-id")[:LOOKUPS_SHOWN]),
+        permits=list(operation.permits.order_by("id")),
+        events=list(operation.events.order_by("-id")[:EVENTS_SHOWN]),
+        case=operation.cases.open().first(),
+        latest=actions.latest_lookup(operation, tuple(attempts)),
+        sitting=actions.sitting(operation, person.get_username(), now=now),
+        related=_related(operation),
+    )
+
+
+def _related(operation: Operation) -> list[Operation]:
+    """Other operations of the same source record."""
+    if not operation.source_reference:
+        return []
+    same = Operation.objects.filter(
+        source_system=operation.source_system, source_reference=operation.source_reference
+    )
+    others = same.exclude(pk=operation.pk).select_related("operation_type__destination")
+    open_cases = Prefetch("cases", Case.objects.open(), to_attr="open_cases")
+    return list(others.prefetch_related(open_cases).order_by("id")[:RELATED_SHOWN])

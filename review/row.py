@@ -1,0 +1,137 @@
+"""One row of the queue in words: did it happen, what was found, who has it, and what comes next."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from ledger.models import Permit
+from ledger.rules.states import Outcome, State, Verdict
+from review import wording
+from review.instants import instant, span
+from review.seen import Meant, Seen
+
+_DUE_SOON = timedelta(days=6)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one row shows; `operation` carries the annotations of `review.queue.rows`."""
+
+    operation: Any
+    badge: wording.Badge
+    name: str
+    found_icon: str
+    found: str
+    age: str
+    due: str
+    late: bool
+    owner: str
+    next: str
+    asks: bool
+
+    @classmethod
+    def of(cls, operation: Any, now: datetime) -> Self:
+        """Read an annotated operation; no query."""
+        state = State(operation.state)
+        seen = Seen.read(operation.seen) if operation.seen else None
+        trouble = wording.trouble(state, verdict=seen.verdict if seen else None, case=operation.case_kind)
+        taken = operation.taken_at is not None
+        icon, found = _found(operation, seen, now, trouble=trouble)
+        due, late = _due(operation, now)
+        asks, step = _next(operation, seen, now)
+        name = wording.name(operation)
+        return cls(
+            operation=operation,
+            badge=wording.badge(state, trouble=trouble, taken=taken),
+            name=f"{name} · {operation.subject}" if operation.subject else name,
+            found_icon=icon,
+            found=found,
+            age=span(now - operation.accepted_at),
+            due=due,
+            late=late,
+            owner=operation.case_owner or ("software" if state is not State.COMPLETED else "–"),
+            next=step,
+            asks=asks,
+        )
+
+
+def _meant(operation: Any) -> Meant:
+    doubt = operation.state == State.UNCERTAIN
+    noun = operation.operation_type.noun
+    return Meant(noun, operation.amount, operation.currency, operation.settles_at, in_doubt=doubt)
+
+
+def _found(operation: Any, seen: Seen | None, now: datetime, *, trouble: Verdict | None) -> tuple[str, str]:
+    tried = operation.tried or {}
+    match State(operation.state):
+        case State.RUNNING:
+            at = tried.get("started_at")
+            sent = f", sent {instant(datetime.fromisoformat(at), now)}" if at else ", not sent yet"
+            return "running", f"Try {tried.get('number', 1)}{sent}"
+        case State.PENDING if seen is None or not seen.live:
+            return "pending", "Nothing exists there"
+        case State.COMPLETED if seen is None and trouble is None:
+            return "completed", operation.destination_reference or "Done"
+    if operation.cancelled_at is not None:
+        return "failed", "Cancelled before it was sent"
+    if seen is not None:
+        return seen.icon, seen.short(_meant(operation))
+    if trouble is not None:
+        return str(trouble), "By a reconciliation"
+    return _unseen(operation, tried)
+
+
+def _unseen(operation: Any, tried: dict[str, Any]) -> tuple[str, str]:
+    kind = operation.operation_type
+    if operation.taken_at is not None:
+        return "unchecked", "Taken, still being worked on"
+    if tried.get("outcome") == Outcome.REJECTED:
+        return "failed", f"Refused: {tried['message'] or 'status ' + str(tried['http_status'])}"
+    if operation.state == State.FAILED:
+        return "failed", "Every try is proved not done"
+    if not kind.has_lookup:
+        return "could_not_look", f"{kind.destination.title} cannot be checked"
+    return "unchecked", "Not checked yet"
+
+
+def _due(operation: Any, now: datetime) -> tuple[str, bool]:
+    if operation.due_at is None:
+        return "–", False
+    if operation.due_at < now:
+        return f"{span(now - operation.due_at)} late", True
+    return instant(operation.due_at, now), False
+
+
+def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:
+    """Return whether a person is asked, and the next step in two or three words."""
+    if operation.permit is not None:
+        at = instant(datetime.fromisoformat(operation.permit["effective_at"]), now)
+        return False, f"Allowed, {at}" if operation.permit[
+            "source"
+        ] == Permit.Source.PERSON else f"Sent again {at}"
+    state = State(operation.state)
+    if state is State.RUNNING:
+        return False, f"Answer by {instant(operation.lease_until, now)}"
+    if state is State.PENDING:
+        at = operation.next_try_at
+        return False, f"Next try {instant(at, now)}" if at and at > now else "Next try now"
+    if operation.held_at is None:
+        at = operation.look_at
+        software = f"Software looks {instant(at, now)}" if at and at > now else "Software looks now"
+        return False, software if state is State.UNCERTAIN else "–"
+    return True, _asked(operation, seen)
+
+
+def _asked(operation: Any, seen: Seen | None) -> str:
+    kind = operation.operation_type
+    if not kind.has_lookup:
+        return "Decide"
+    if (
+        seen is None
+        or seen.verdict is Verdict.COULD_NOT_LOOK
+        or (seen.verdict is Verdict.ABSENT and not seen.proof)
+    ):
+        return "Check now"
+    if seen.verdict is Verdict.ABSENT:
+        return "Send again" if kind.by_tieout else "Allow another try"
+    return {Verdict.SEVERAL: "See them", Verdict.DIFFERS: "See what differs"}.get(seen.verdict, "Look at it")

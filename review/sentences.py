@@ -1,0 +1,252 @@
+"""What is known of an operation, in the sentences that stand above its buttons."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from ledger.models import Attempt
+from ledger.rules.facts import IN_USE, LEASE_EXPIRED
+from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
+from review import amounts, wording
+from review.instants import instant, span
+from review.reading import Reading
+
+
+def heading(reading: Reading) -> tuple[str, str]:
+    """Return the icon and the words of the verdict."""
+    if reading.allowed is not None:
+        return "clock", _allowed(reading)
+    match reading.state:
+        case State.RUNNING:
+            return "running", "In progress"
+        case State.PENDING if not reading.seen or not reading.seen.live:
+            return "pending", "Nothing exists there"
+    if reading.facts.cancelled:
+        return "failed", "Cancelled before it was sent"
+    if reading.seen is not None:
+        return reading.seen.icon, reading.seen.heading(reading.meant)
+    if reading.trouble is Verdict.SEVERAL:
+        return "several", "More than one carries it"
+    if reading.trouble is Verdict.DIFFERS:
+        return "differs", "What is there differs"
+    return _unchecked(reading)
+
+
+def _unchecked(reading: Reading) -> tuple[str, str]:
+    if reading.state is State.COMPLETED:
+        return (
+            "completed",
+            "Done" if reading.facts.evidence != Evidence.ATTESTED else "Done on a person’s word",
+        )
+    if reading.state is State.FAILED:
+        refused = _latest_outcome(reading) is Outcome.REJECTED
+        return "failed", "Refused: nothing was created" if refused else "Every try is proved not done"
+    if reading.facts.taken_at is not None:
+        return "unchecked", "Accepted, and not checked yet"
+    if not reading.facts.has_lookup:
+        return "could_not_look", f"{reading.there} cannot be checked"
+    return "unchecked", "Not checked yet"
+
+
+def _allowed(reading: Reading) -> str:
+    permit = reading.allowed
+    assert permit is not None  # asked for only where there is one
+    at = instant(permit.effective_at, reading.now, exact=True)
+    if permit.effective_at > reading.now:
+        return f"Allowed; takes effect at {at}"
+    if reading.facts.by_tieout:
+        return f"Allowed since {at}; not sent yet"
+    return f"Allowed since {at}; waits for its automation"
+
+
+def sentences(reading: Reading) -> list[str]:
+    """Return what is known, in one sentence of its state, and what the latest check adds to it."""
+    return [line for line in (sentence(reading), checked(reading)) if line]
+
+
+def sentence(reading: Reading) -> str:
+    """Say what is known of the effect, as the state's row of the product's table has it."""
+    if reading.trouble is not None:
+        return _trouble(reading)
+    match reading.state:
+        case State.COMPLETED:
+            return _completed(reading)
+        case State.FAILED:
+            return _failed(reading)
+        case State.UNCERTAIN:
+            return _uncertain(reading)
+        case State.RUNNING:
+            return _running(reading)
+        case State.PENDING:
+            return _pending(reading)
+
+
+def _when(reading: Reading, at: datetime | None) -> str:
+    return instant(at, reading.now) if at else "an unknown time"
+
+
+def _latest_outcome(reading: Reading) -> Outcome | None:
+    latest = reading.facts.latest
+    return latest.outcome if latest else None
+
+
+def _trouble(reading: Reading) -> str:
+    seen = reading.seen
+    if reading.trouble is Verdict.SEVERAL:
+        count = len(seen.live) if seen and seen.verdict is Verdict.SEVERAL else 0
+        if count < 2:
+            return f"More than one {reading.noun} carries its reference; one was meant."
+        many = wording.first_up(wording.several(count, reading.noun))
+        extra = wording.number(count - 1)
+        return f"{many} carry its reference; {extra} {'is' if count == 2 else 'are'} too many."
+    if seen and seen.verdict is Verdict.DIFFERS:
+        number = seen.match.get("id", "a record")
+        return f"{reading.there} holds {number}, and it is not as meant: {seen.difference(reading.meant)}."
+    return f"{reading.there} holds it, and it is not as meant."
+
+
+def _completed(reading: Reading) -> str:
+    facts, there = reading.facts, reading.there
+    if facts.evidence == Evidence.ATTESTED:
+        return f"Done on {facts.evidence_by}’s word, not yet seen in {there}."
+    at = _when(reading, reading.operation.finished_at)
+    by = ", by a check" if facts.evidence == Evidence.LOOKUP else ""
+    return f"{there} confirmed {facts.destination_reference or 'it'} at {at}{by}."
+
+
+def _failed(reading: Reading) -> str:
+    there, seen = reading.there, reading.seen
+    if reading.facts.cancelled:
+        return _cancelled(reading)
+    if seen and seen.verdict is Verdict.ONE_MATCH and seen.match.get("standing") == Standing.FAILED:
+        return f"{there} took it as {seen.match['id']} and declined it. Nothing tries it again by itself."
+    silent = _last_in_doubt(reading)
+    if seen and seen.verdict is Verdict.ABSENT and seen.complete and silent is not None:
+        at, looked = _when(reading, silent.started_at), _when(reading, seen.asked_at)
+        return (
+            f"We got no answer at {at}; {there} does not hold it (checked {looked}). "
+            "Nothing tries it again by itself."
+        )
+    latest = reading.attempts[-1] if reading.attempts else None
+    if latest is not None and latest.outcome == Outcome.REJECTED:
+        return f"{there} refused it: {_cause(latest)}. Nothing was created."
+    at = _when(reading, latest.closed_at if latest else None)
+    return f"Every try is proved not done, the last at {at}. Nothing tries it again by itself."
+
+
+def _cancelled(reading: Reading) -> str:
+    by = next((event.actor for event in reading.events if event.kind == "cancelled"), "")
+    said = f"{wording.who(by)} cancelled it" if by else "It was cancelled"
+    at = _when(reading, reading.operation.cancelled_at)
+    return f"{said} at {at}, before it was sent. Nothing was created."
+
+
+def _cause(attempt: Attempt) -> str:
+    if attempt.message:
+        return attempt.message.rstrip(".")
+    return f"status {attempt.http_status}" if attempt.http_status else attempt.error_code or "no reason given"
+
+
+def _last_in_doubt(reading: Reading) -> Attempt | None:
+    doubtful = [attempt for attempt in reading.attempts if attempt.outcome in DOUBT]
+    return doubtful[-1] if doubtful else None
+
+
+def _uncertain(reading: Reading) -> str:
+    there, kind = reading.there, reading.case.kind if reading.case else ""
+    if reading.facts.taken_at is not None:
+        return f"{there} took it at {_when(reading, reading.facts.taken_at)} and is still working on it."
+    if kind == CaseKind.MISSING:
+        number = reading.facts.destination_reference or "it"
+        return f"It was done: {there} held {number} once, and no longer does."
+    if kind == CaseKind.THERE_AFTER_ALL:
+        return f"It was closed as not done, and {there} holds it after all."
+    attempt = _last_in_doubt(reading)
+    if attempt is None:
+        return "It may already exist."
+    later = reading.attempts[-1].number
+    rest = (
+        ""
+        if later == attempt.number
+        else f" Try {later} did nothing, which proves nothing of try {attempt.number}."
+    )
+    return f"{_silence(reading, attempt)} It may already exist.{rest}"
+
+
+def _silence(reading: Reading, attempt: Attempt) -> str:
+    at = _when(reading, attempt.started_at)
+    sent = f"We sent it at {at}" if reading.facts.by_tieout else f"Its automation began at {at}"
+    if attempt.error_code == LEASE_EXPIRED:
+        return (
+            f"{sent} and fell silent."
+            if not reading.facts.by_tieout
+            else f"{sent}, and the sender fell silent."
+        )
+    if attempt.error_code == IN_USE:
+        return f"{sent}; {reading.there} says that this key is being worked on."
+    if attempt.http_status:
+        return f"{sent}; the answer, status {attempt.http_status}, proves nothing."
+    return f"{sent} and got no answer."
+
+
+def _running(reading: Reading) -> str:
+    open_attempt = reading.attempts[-1] if reading.attempts else None
+    until = _when(reading, reading.facts.lease_until)
+    if open_attempt is None or open_attempt.started_at is None:
+        at = _when(reading, open_attempt.claimed_at if open_attempt else None)
+        return f"Claimed {at}, not sent yet. Answer expected by {until}."
+    return f"Sent {_when(reading, open_attempt.started_at)}. Answer expected by {until}."
+
+
+def _pending(reading: Reading) -> str:
+    facts, seen = reading.facts, reading.seen
+    if seen is not None and seen.live:
+        return f"It waits to be sent, and {reading.there} already holds {seen.match['id']} for it."
+    if facts.next_try_at is None or facts.next_try_at <= reading.now:
+        return (
+            f"Nothing exists there. {'It is sent now.' if facts.by_tieout else 'Its automation may try now.'}"
+        )
+    return f"Nothing exists there. Next try at {_when(reading, facts.next_try_at)}."
+
+
+def checked(reading: Reading) -> str:
+    """Say who looked, when, and what there was to see."""
+    seen, row = reading.seen, reading.latest
+    if seen is None or row is None or reading.state is State.RUNNING:
+        return ""
+    you = row.actor == reading.person.get_username()
+    who = "you" if you else wording.who(row.actor).replace("Software", "software")
+    return f"At {instant(seen.asked_at, reading.now)} {who} checked {reading.there}: {_saw(reading)}"
+
+
+def _saw(reading: Reading) -> str:
+    seen = reading.seen
+    assert seen is not None  # asked for only where there is one
+    match seen.verdict:
+        case Verdict.ABSENT:
+            return " ".join((f"it holds no {reading.noun} with this reference.", *_settled(reading)))
+        case Verdict.ONE_MATCH:
+            amount = amounts.whole(seen.match.get("amount"), seen.match.get("currency", ""))
+            what = f"{seen.match['id']} for {amount}" if amount else seen.match["id"]
+            return f"it holds {what}, status {seen.match['status'] or 'not given'}."
+        case Verdict.SEVERAL:
+            many = wording.several(len(seen.live), reading.noun)
+            return f"{many} stand there under this reference. Nothing more is sent."
+        case Verdict.DIFFERS:
+            return "it holds a record under this reference that is not as meant. Nothing more is sent."
+        case Verdict.COULD_NOT_LOOK:
+            why = seen.why.rstrip(".") or "the answer could not be read to its end"
+            return f"it could not look, so nothing is known. {wording.first_up(why)}."
+
+
+def _settled(reading: Reading) -> Iterator[str]:
+    """Say why silence is proof, or why not yet."""
+    seen, settles_at = reading.seen, reading.facts.settles_at
+    if seen is None or settles_at is None:
+        return
+    settle = timedelta(seconds=reading.facts.contract.settle_s)
+    passed = span(seen.asked_at - (settles_at - settle))
+    if seen.asked_at < settles_at:
+        from_when = instant(settles_at, reading.now, exact=True)
+        yield f"A record may take {span(settle)} to show; absence is proof from {from_when}."
+    else:
+        yield f"A record shows there within {span(settle)}, and {passed} had passed."

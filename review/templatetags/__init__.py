@@ -1,0 +1,1 @@
+"""Words, amounts, times and icons as the templates write them."""

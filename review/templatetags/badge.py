@@ -1,0 +1,27 @@
+"""Badges and icons: the word carries the meaning, the icon and the colour repeat it."""
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from review.wording import Badge
+
+register = template.Library()
+
+
+@register.simple_tag
+def badge(mark: Badge) -> SafeString:
+    """Write a state's badge."""
+    return format_html(
+        '<span class="badge{}" data-state="{}">{}{}</span>',
+        " but" if mark.but else "",
+        mark.state,
+        icon(mark.icon),
+        mark.words,
+    )
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """Write one of the page's icons."""
+    return format_html('<svg class="i" aria-hidden="true"><use href="#{}"/></svg>', name)

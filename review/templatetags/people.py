@@ -1,0 +1,14 @@
+"""People's roles for templates."""
+
+from django import template
+from django.contrib.auth.models import User
+
+from review import access
+
+register = template.Library()
+
+
+@register.simple_tag
+def role(user: User) -> str:
+    """Name a person's roles."""
+    return ", ".join(sorted(access.roles(user))) or "no role"

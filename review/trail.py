@@ -1,0 +1,44 @@
+"""The trail's events in words: who did what, and why."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.models import Event
+from review import wording
+
+_DID = {
+    "accepted": "handed it over.",
+    "claimed": "claimed a try.",
+    "started": "began to send.",
+    "recorded": "recorded what came back.",
+    "late": "reported late.",
+    "expired": "ended a try whose sender fell silent.",
+    "looked": "checked {there}.",
+    "permitted": "allowed another try.",
+    "withdrawn": "took the permit back.",
+    "lapsed": "let an unused permit lapse.",
+    "attested": "confirmed it with a reference.",
+    "ended": "closed it: it did not happen.",
+    "cancelled": "cancelled it.",
+    "held": "opened a case.",
+    "closed": "closed the case.",
+    "reopened": "took it up again.",
+    "settled": "settled it.",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One event: who, what they did, and their reason; `said` marks a person's own words."""
+
+    at: datetime
+    who: str
+    did: str
+    reason: str
+    said: bool
+
+
+def line(event: Event, *, there: str) -> Line:
+    """Return one event in words."""
+    did = _DID.get(event.kind, f"{event.kind}.").replace("{there}", there)
+    return Line(event.at, wording.who(event.actor), did, event.reason, said=wording.is_person(event.actor))

@@ -1,0 +1,18 @@
+"""The addresses of the screens."""
+
+from django.urls import path
+
+from review.views import decisions, operation, queue
+
+urlpatterns = [
+    path("", queue.home, name="home"),
+    path("queue/", queue.show, name="queue"),
+    path("operations/<uuid:uid>/", operation.show, name="operation"),
+    path("operations/<uuid:uid>/check/", operation.check, name="operation-check"),
+    path("operations/<uuid:uid>/undo/", operation.undo, name="operation-undo"),
+    *(
+        path(f"operations/<uuid:uid>/{way}/", decisions.decide, {"way": way}, name=f"operation-{way}")
+        for way in decisions.DECISIONS
+    ),
+    # The runs' pages are named "runs" and "run".
+]

@@ -1,0 +1,1 @@
+"""Screens: who, what, form, action, answer."""

@@ -1,0 +1,79 @@
+"""The pages that ask once more: send again, confirm with reference, it did not happen, cancel."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_http_methods
+
+from ledger.models import Operation
+from ledger.rules.errors import TieoutError
+from ledger.rules.leaves import Action
+from review import confirming, deciding
+from review.access import people_only
+from review.forms import ReasonForm, ReferenceForm, fresh
+from review.reading import read
+from review.views.operation import back, context, found, person, words
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One way to decide: what it is, what a person writes for it, and what carries it out."""
+
+    action: Action
+    form: type[ReasonForm]
+    act: Callable[..., object]
+
+
+DECISIONS = {
+    "send-again": Decision(Action.SEND_AGAIN, ReasonForm, deciding.allow),
+    "confirm-with-reference": Decision(Action.CONFIRM_REFERENCE, ReferenceForm, deciding.attest),
+    "did-not-happen": Decision(Action.DID_NOT_HAPPEN, ReasonForm, deciding.end),
+    "cancel": Decision(Action.CANCEL, ReasonForm, deciding.cancel),
+}
+
+
+@people_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
+    """Ask once more, or carry the answer out and go back to the operation."""
+    operation, decision = found(uid), DECISIONS[way]
+    form, refusal = decision.form(initial=fresh()), ""
+    if request.method == "POST":
+        form = decision.form(request.POST)
+        if form.is_valid():
+            refusal = _refused(request, operation, decision, form)
+            if not refusal:
+                return back(request, operation)
+        elif "command_id" in form.errors:
+            form, refusal = decision.form(initial=fresh()), "The form was not whole; here is a new one."
+    return _asked(request, operation, decision, form, refusal=refusal)
+
+
+def _refused(request: HttpRequest, operation: Operation, decision: Decision, form: ReasonForm) -> str:
+    """Carry it out; return the refusal in words, empty where it is done."""
+    try:
+        decision.act(operation, person=person(request), **form.cleaned_data)
+    except TieoutError as error:
+        return words(error)
+    return ""
+
+
+def _asked(
+    request: HttpRequest, operation: Operation, decision: Decision, form: ReasonForm, *, refusal: str
+) -> HttpResponse:
+    """Show the question over the operation's page; with its reason where the answer is no."""
+    operation.refresh_from_db()
+    reading = read(operation, person(request))
+    door = reading.door(decision.action)
+    asked = {
+        **context(request, reading),
+        "confirming": True,
+        "question": confirming.question(reading, decision.action),
+        "door": door,
+        "form": form,
+        "refusal": refusal or ("" if door.open else door.why),
+    }
+    return render(request, "review/decision.html", asked)

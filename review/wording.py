@@ -1,0 +1,98 @@
+"""The words for what is known: badges, names, and numbers, the same on every screen."""
+
+from dataclasses import dataclass
+
+from ledger.models import Operation
+from ledger.rules.states import CaseKind, State, Verdict
+from review import amounts
+
+_NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
+SOFTWARE = frozenset({"worker", "policy", "sweep", "software"})
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A state as a stamp: `state` colours it, `but` says that it is proved and wrong."""
+
+    state: str
+    words: str
+    icon: str
+    but: bool = False
+
+
+_BADGES = {
+    State.COMPLETED: "Done",
+    State.FAILED: "Did not happen",
+    State.UNCERTAIN: "May have happened",
+    State.RUNNING: "In progress",
+    State.PENDING: "Waiting",
+}
+_BUT = {Verdict.SEVERAL: "Done, but doubled", Verdict.DIFFERS: "Done, but differs"}
+
+
+def badge(state: State, *, trouble: Verdict | None = None, taken: bool = False) -> Badge:
+    """Return the stamp of a state; `trouble` is what was found wrong, `taken` that it was accepted only."""
+    if trouble is not None:
+        return Badge("completed", _BUT[trouble], "completed", but=True)
+    if state is State.UNCERTAIN and taken:
+        return Badge(state, "Accepted, not final", "uncertain")
+    return Badge(state, _BADGES[state], state)
+
+
+def trouble(state: State, *, verdict: str | None, case: str | None) -> Verdict | None:
+    """Say whether something is there but wrong: by the latest check, or by the case that is open."""
+    if state not in (State.UNCERTAIN, State.COMPLETED):
+        return None
+    for mark in (verdict, case):
+        if mark in (Verdict.SEVERAL, CaseKind.SEVERAL):
+            return Verdict.SEVERAL
+        if mark in (Verdict.DIFFERS, CaseKind.DIFFERS):
+            return Verdict.DIFFERS
+    return None
+
+
+def number(count: int) -> str:
+    """Write a small number as a word."""
+    return _NUMBERS[count] if 0 <= count < len(_NUMBERS) else str(count)
+
+
+def several(count: int, noun: str) -> str:
+    """Say how many of a kind: "four invoices", "one invoice"."""
+    if count == 1:
+        return f"one {noun}"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou") else f"{noun}s"
+    return f"{number(count)} {plural}"
+
+
+def first_up(text: str) -> str:
+    """Begin a sentence with a capital, whatever it starts with."""
+    return text[:1].upper() + text[1:]
+
+
+def name(operation: Operation) -> str:
+    """Name an operation as a person would: by its description, else its source record, else its key."""
+    if operation.description:
+        return operation.description
+    if operation.source_reference:
+        return f"{operation.source_system} {operation.source_reference}".strip()
+    return operation.key
+
+
+def title(operation: Operation) -> str:
+    """Name it with its subject and amount: "Order 483 · Acme · 1 240.00 ZAR"."""
+    parts = (name(operation), operation.subject, amounts.whole(operation.amount, operation.currency))
+    return " · ".join(part for part in parts if part)
+
+
+def who(actor: str) -> str:
+    """Name an actor: a person by name, software as such, an automation by its token's name."""
+    if actor in SOFTWARE:
+        return "Software"
+    if actor.startswith("api:"):
+        return actor.removeprefix("api:")
+    return first_up(actor) if actor.startswith("reconciliation ") else actor
+
+
+def is_person(actor: str) -> bool:
+    """Say whether an actor is a person."""
+    return actor not in SOFTWARE and not actor.startswith(("api:", "reconciliation "))

@@ -1,0 +1,100 @@
+/* The console's keys, dialogs and countdown. Every page works without it. */
+"use strict";
+(() => {
+	const KEYS = "tieout.keys";
+	const first = (selector, root = document) => root.querySelector(selector);
+
+	const stored = () => { try { return localStorage.getItem(KEYS); } catch { return null; } };
+	const store = (value) => { try { localStorage.setItem(KEYS, value); } catch { /* storage is off: this page only */ } };
+	let keysOn = stored() !== "off";
+
+	/* a dialog that came open from the server becomes a modal one; its way out is its link */
+	function raise(root) {
+		const dialog = first("dialog[data-modal][open]", root);
+		if (!dialog || dialog.matches(":modal")) return;
+		document.querySelectorAll("[inert]").forEach((part) => { part.inert = false; });
+		dialog.removeAttribute("open");
+		dialog.showModal();
+		dialog.addEventListener("cancel", (event) => {
+			event.preventDefault();
+			first("[data-back]", dialog).click();
+		});
+	}
+
+	/* seconds left come from the server, so that this machine's clock does not matter */
+	function count(root) {
+		root.querySelectorAll("[data-left]").forEach((part) => {
+			const end = performance.now() + 1000 * Number(part.dataset.left);
+			part.removeAttribute("data-left");
+			const tick = () => {
+				const left = Math.max(0, Math.ceil((end - performance.now()) / 1000));
+				part.textContent = left ? `${left} s to undo` : "";
+				if (left && part.isConnected) setTimeout(tick, 250);
+			};
+			tick();
+		});
+	}
+
+	function step(by) {
+		const links = [...document.querySelectorAll(".queue .q-key a")];
+		if (!links.length) {
+			first(by > 0 ? "a[rel=next]" : "a[rel=prev]")?.click();
+			return;
+		}
+		const row = document.activeElement.closest("tr");
+		const here = links.findIndex((link) => link.closest("tr") === row);
+		const link = links[Math.min(Math.max(here + by, 0), links.length - 1)];
+		first(".queue [aria-current]")?.removeAttribute("aria-current");
+		link.closest("tr").setAttribute("aria-current", "true");
+		link.focus();
+		link.scrollIntoView({ block: "nearest" });
+	}
+
+	const acts = {
+		j: () => step(1),
+		k: () => step(-1),
+		c: () => first("[data-key=c]")?.click(),
+		r: () => first("[data-key=r]")?.click(),
+		"?": () => first("#help").showModal(),
+	};
+
+	document.addEventListener("keydown", (event) => {
+		const act = acts[event.key];
+		if (!act || event.ctrlKey || event.metaKey || event.altKey || event.repeat && event.key === "c") return;
+		if (first("dialog[open]") || event.target.closest("input, select, textarea")) return;
+		if (!keysOn && event.key !== "?") return;
+		event.preventDefault();
+		act();
+	});
+
+	document.addEventListener("change", (event) => {
+		if (event.target.id === "keys-on") {
+			keysOn = event.target.checked;
+			store(keysOn ? "on" : "off");
+		}
+	});
+
+	/* one click is one command at the server too; this only spares the second request */
+	document.addEventListener("submit", (event) => {
+		const form = event.target;
+		if (form.method !== "post" || form.hasAttribute("hx-post")) return;
+		if (form.dataset.sent) event.preventDefault();
+		form.dataset.sent = "yes";
+	});
+	window.addEventListener("pageshow", () => {
+		document.querySelectorAll("[data-sent]").forEach((form) => form.removeAttribute("data-sent"));
+	});
+
+	document.addEventListener("htmx:afterSwap", () => {
+		const main = first("main");
+		count(main);
+		first("#told").textContent = main.dataset.told || "";
+		document.title = main.dataset.title || document.title;
+	});
+
+	document.addEventListener("DOMContentLoaded", () => {
+		first("#keys-on").checked = keysOn;
+		count(document);
+		raise(document);
+	});
+})();

@@ -1,0 +1,25 @@
+"""Three people: ann reviews, bob reviews too, vic only looks; and nora, who has no role."""
+
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+PASSWORD = "a long word for tests"
+ROLES = {"ann": "reviewer", "bob": "reviewer", "vic": "viewer", "nora": ""}
+
+
+def person(name: str) -> User:
+    """Return one of them, made where the test's database has them not."""
+    known = User.objects.filter(username=name).first()
+    if known is not None:
+        return known
+    made = User.objects.create_user(name, password=PASSWORD)
+    if ROLES[name]:
+        made.groups.add(Group.objects.get(name=ROLES[name]))
+    return made
+
+
+def browser_of(name: str, *, csrf: bool = False) -> Client:
+    """Return a client that is signed in as one of them."""
+    client = Client(enforce_csrf_checks=csrf)
+    client.force_login(person(name), backend="allauth.account.auth_backends.AuthenticationBackend")
+    return client
