@@ -1,0 +1,181 @@
+"""Digests that prove what was reviewed is what is sent, and the key that a destination sees.
+
+Canonical bytes are RFC 8785: the order of members, escapes and the way a number is written do not matter
+(1 and 1.0 are one number); arrays keep their order; text is never normalised.
+
+A payload's digest is keyed, so that a reader of the database cannot try out likely payloads. So is the
+digest of each leaf, which lets changed paths be named when the payload itself is long gone. It is bound to
+its path, and cut to 16 bytes to keep rows small: it is only ever compared with the digest at the same path,
+and without the key nobody finds a second value in fewer than 2^128 tries. The same value at the same path
+gives the same leaf digest in every operation.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+import rfc8785
+
+from ledger.rules import money
+from ledger.rules.errors import KeyringError, Malformed, TooLarge
+from ledger.rules.keyring import Keyring
+from ledger.rules.paths import dotted
+
+__all__ = [
+    "Keyring",
+    "canonical",
+    "changed_paths",
+    "idempotency_key",
+    "key_id_of",
+    "leaf_digests",
+    "payload_digest",
+    "same",
+]
+
+MAX_LEAVES = 10_000
+LEAF_BYTES = 16
+KEY_MAX_LEAST = 32
+"""The shortest `key_max` of a contract that every idempotency key fits."""
+
+AMOUNT, CURRENCY, KEY_ID = "$amount", "$currency", "$key"
+"""Entries beside the payload's leaves; no member of a payload can have such a path."""
+
+_INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,15}")
+
+Segments = tuple[str | int, ...]
+
+
+def canonical(value: object) -> bytes:
+    """Return the one way to write a JSON value (RFC 8785); raises Malformed for what JSON cannot carry."""
+    try:
+        return rfc8785.dumps(value)  # type: ignore[arg-type]
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError):
+        raise Malformed("The value has something that JSON cannot carry exactly.") from None
+
+
+def payload_digest(
+    keyring: Keyring,
+    payload: object,
+    *,
+    type: str,
+    amount: Decimal | None,
+    currency: str | None,
+    key_id: str | None = None,
+) -> str:
+    """Return "k2:hex", HMAC-SHA-256 over type, amount (major units), currency and payload.
+
+    `key_id` picks a listed key other than the current one, to compare with a digest that an old key made.
+    """
+    key_id = keyring.current if key_id is None else key_id
+    envelope = ["tieout/payload/1", type, _amount_text(amount, currency), currency, payload]
+    return f"{key_id}:{hmac.digest(keyring.secret(key_id), canonical(envelope), 'sha256').hex()}"
+
+
+def key_id_of(digest: str) -> str:
+    """Return the id of the key that made a payload digest; raises KeyringError."""
+    key_id, colon, _ = digest.partition(":")
+    if not colon:
+        raise KeyringError("The stored digest does not say which key made it.")
+    return key_id
+
+
+def same(one: str, other: str) -> bool:
+    """Compare two digests in constant time."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def leaf_digests(
+    keyring: Keyring,
+    payload: object,
+    *,
+    amount: Decimal | None,
+    currency: str | None,
+    key_id: str | None = None,
+) -> dict[str, str]:
+    """Return a keyed digest for each leaf by its dotted path, and the key's id under `$key`.
+
+    How odd names are written in a path is told in `paths`. Empty objects and lists count as leaves.
+    Raises TooLarge beyond 10,000 of them.
+    """
+    key_id = keyring.current if key_id is None else key_id
+    secret = keyring.secret(key_id)
+    digests = {KEY_ID: key_id}
+    written = _amount_text(amount, currency)
+    if written is not None:
+        digests |= {AMOUNT: _leaf(secret, AMOUNT, written), CURRENCY: _leaf(secret, CURRENCY, currency)}
+    for number, (path, value) in enumerate(_leaves(payload, ())):
+        if number >= MAX_LEAVES:
+            raise TooLarge(f"The payload has more than {MAX_LEAVES} values.")
+        digests[dotted(path)] = _leaf(secret, list(path), value)
+    return digests
+
+
+def changed_paths(
+    old_leaves: Mapping[str, str],
+    keyring: Keyring,
+    payload: object,
+    *,
+    amount: Decimal | None,
+    currency: str | None,
+) -> list[str]:
+    """Return the sorted paths that were added, removed or changed since `old_leaves`, and never a value.
+
+    Raises KeyringError where the key that made them is no longer listed.
+    """
+    key_id = old_leaves.get(KEY_ID, "")
+    new_leaves = leaf_digests(keyring, payload, amount=amount, currency=currency, key_id=key_id)
+    paths = (old_leaves.keys() | new_leaves.keys()) - {KEY_ID}
+    return sorted(path for path in paths if not same(old_leaves.get(path, ""), new_leaves.get(path, "")))
+
+
+def idempotency_key(
+    *,
+    installation: str,
+    destination: str,
+    account: str,
+    type: str,
+    key: str,
+    generation: int,
+    key_max: int = 255,
+) -> str:
+    """Return the key that the destination sees: "t1-g1-" and 26 letters and digits, 128 bits of SHA-256.
+
+    It has no secret in it, so that it stays the same when keys are rotated. The installation in front is
+    for people, and is left out where the contract's `key_max` (32 at least) has no room for it; the digest
+    covers it anyway. "g1" is the generation.
+    """
+    if generation < 1 or key_max < KEY_MAX_LEAST:
+        raise ValueError(f"a generation counts from 1, and key_max is {KEY_MAX_LEAST} at least")
+    if _INSTALLATION.fullmatch(installation) is None:
+        raise ValueError("the installation's name is of letters, digits and hyphens, 16 at most")
+    parts = ["tieout/idempotency-key/1", installation, destination, account, type, key, generation]
+    digest = hashlib.sha256(canonical(parts)).digest()[:16]
+    short = f"g{generation}-{base64.b32encode(digest).decode().rstrip('=').lower()}"
+    full = f"{installation}-{short}"
+    return full if len(full) <= key_max else short
+
+
+def _amount_text(amount: Decimal | None, currency: str | None) -> str | None:
+    if (amount is None) != (currency is None):
+        raise Malformed("Amount and currency come together, or neither does.")
+    return None if amount is None or currency is None else money.text(money.Money(amount, currency))
+
+
+def _leaf(secret: bytes, place: object, value: object) -> str:
+    digest = hmac.digest(secret, canonical(["tieout/leaf/1", place, value]), "sha256")
+    return base64.urlsafe_b64encode(digest[:LEAF_BYTES]).decode().rstrip("=")
+
+
+def _leaves(value: object, path: Segments) -> Iterator[tuple[Segments, object]]:
+    # Positions stay numbers and names stay text, so that ["a"] and {"0": "a"} have different digests.
+    if isinstance(value, dict) and value:
+        for name, member in value.items():
+            yield from _leaves(member, (*path, name))
+    elif isinstance(value, list | tuple) and value:
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, index))
+    else:
+        yield path, value

@@ -1,0 +1,137 @@
+"""Operation keys: the stable name of one unit of work, made from durable source records, never invented.
+
+A key stays exactly as written: two spellings that Unicode calls equivalent are two keys, and people are
+warned.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ledger.rules.errors import KeyMalformed, KeyMissing
+
+__all__ = [
+    "KeyMalformed",
+    "KeyMissing",
+    "check",
+    "differs_only_by_normalisation",
+    "from_template",
+    "normalised",
+    "template_errors",
+]
+
+MAX_LENGTH = 200
+SOURCE_PARTS = ("system", "reference", "version")
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+# Unicode's directional controls would let one key be shown as another.
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_INVISIBLE = _CONTROLS | {"Cf", "Zs"}
+
+
+def check(key: str) -> str:
+    """Return the key as it is; raises KeyMissing if it is blank, KeyMalformed if it cannot be used."""
+    if _is_blank(key):
+        raise KeyMissing("The key is blank. Send one that names this operation for ever; none is invented.")
+    if wrong := _what_is_wrong(key):
+        raise KeyMalformed(f"The key {wrong}.")
+    return key
+
+
+def from_template(template: str, source: Mapping[str, str]) -> str:
+    """Return the key of a source record by a template such as "order/{source.system}/{source.reference}".
+
+    The template's own separators, and "%", are percent-encoded inside a value, so that no two records share
+    a key. Raises KeyMissing naming every part that is absent or blank, KeyMalformed for a part or a key that
+    cannot be used, and ValueError for a template that has errors.
+    """
+    separators = _separators(template)
+    missing = [name for name in _names(template) if _is_blank(_part(source, name))]
+    if missing:
+        raise KeyMissing(
+            f"The operation has no key and cannot get one: {', '.join(missing)} is missing or blank. "
+            f'Send "key", or every part of the template {template}.'
+        )
+    for name in _names(template):
+        part = _part(source, name)
+        if wrong := _what_is_wrong(part):
+            raise KeyMalformed(f"The key cannot be made: {name} {wrong}.")
+    return check(_PLACEHOLDER.sub(lambda match: _escape(_part(source, match[1]), separators), template))
+
+
+def template_errors(template: str) -> list[str]:
+    """Return everything that is wrong with a key's template, in words with a remedy."""
+    errors = []
+    names, literals = _names(template), _PLACEHOLDER.split(template)[::2]
+    known = ", ".join(f"{{source.{part}}}" for part in SOURCE_PARTS)
+    if any(brace in literal for literal in literals for brace in "{}"):
+        errors.append("a brace is open or stands alone; placeholders look like {source.reference}")
+    for name in names:
+        if name == "source.run":
+            errors.append("{source.run} is new for every run, so every run would make another operation")
+        elif name.removeprefix("source.") not in SOURCE_PARTS or not name.startswith("source."):
+            errors.append(f"{{{name}}} is not known; there are {known}")
+    if "source.reference" not in names:
+        errors.append("{source.reference} is missing: without it, different records would share one key")
+    if any(not any(map(_is_separator, literal)) for literal in literals[1:-1]):
+        errors.append(
+            'two placeholders need a separator such as "/" between them, or two records could share a key'
+        )
+    if wrong := _what_is_wrong(_PLACEHOLDER.sub("x", template)):
+        errors.append(f"the text {wrong}")
+    return errors
+
+
+def normalised(key: str) -> str:
+    """Return the form (NFKC) in which keys that Unicode calls alike are equal; it is never used as a key."""
+    return unicodedata.normalize("NFKC", key)
+
+
+def differs_only_by_normalisation(one: str, other: str) -> bool:
+    """Say whether two different keys would look like one to a reader, so that a warning is due."""
+    return one != other and normalised(one) == normalised(other)
+
+
+def _is_blank(key: str) -> bool:
+    return all(unicodedata.category(character) in _INVISIBLE for character in key)
+
+
+def _what_is_wrong(key: str) -> str:
+    if len(key) > MAX_LENGTH:
+        return f"has {len(key)} characters; {MAX_LENGTH} are the most"
+    if any(unicodedata.category(character) in _CONTROLS or character in _DIRECTIONS for character in key):
+        return "has control characters"
+    if key != key.strip():
+        return "has white space at its beginning or end"
+    return ""
+
+
+def _names(template: str) -> list[str]:
+    return _PLACEHOLDER.findall(template)
+
+
+def _part(source: Mapping[str, str], name: str) -> str:
+    return source.get(name.removeprefix("source.")) or ""
+
+
+@lru_cache(maxsize=256)
+def _separators(template: str) -> frozenset[str]:
+    if errors := template_errors(template):
+        raise ValueError(f"the key template {template} cannot be used: {'; '.join(errors)}")
+    literals = "".join(_PLACEHOLDER.split(template)[::2])
+    return frozenset(filter(_is_separator, literals)) | {"%"}
+
+
+def _escape(part: str, separators: frozenset[str]) -> str:
+    return "".join(_percent(character) if character in separators else character for character in part)
+
+
+def _percent(character: str) -> str:
+    # urllib's quote leaves "-", "." and "_" alone, which may be separators here.
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))
+
+
+def _is_separator(character: str) -> bool:
+    return not character.isalnum() and character != "%"
