@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from django.core.management import call_command
 from django.db import connections
 from psycopg.conninfo import conninfo_to_dict
 
-from config import environment, postgres
+from config import environment, postgres, processes
 from config.cluster import SUPERUSER
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "4GB"}
@@ -64,9 +63,7 @@ class Template:
         postgres.hold(folder, pg_bin=environment.read().pg_bin, extra=FAST)
         template = cls(folder, blocker, itertools.count(1))
         with blocker.unblock(), template.used(template.database(postgres.DATABASE)):
-            call_command("migrate", database="owner", verbosity=0)
-            call_command("createcachetable", database="owner", verbosity=0)
-            call_command("collectstatic", interactive=False, verbosity=0)
+            processes.prepare()
         try:
             yield template
         finally:

@@ -39,9 +39,10 @@ def _people(data_dir: Path) -> dict[str, str]:
 
     passwords = {}
     for name, role in PEOPLE.items():
+        known = (data_dir / "secrets" / f"person_{name}").exists()
         password = kept.kept(data_dir, f"person_{name}", make=lambda: secrets.token_urlsafe(9))
-        person, _ = User.objects.get_or_create(username=name)
-        if not person.check_password(password):
+        person, made = User.objects.get_or_create(username=name)
+        if made or not known:
             person.set_password(password)
             person.is_staff = person.is_superuser = name in ADMINISTRATORS
             person.save(update_fields=["password", "is_staff", "is_superuser"])
