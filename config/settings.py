@@ -41,8 +41,8 @@ INSTALLED_APPS = [
     "review",
 ]
 MIDDLEWARE = [
-    "ledger.door.boundary.Boundary",
     "django.middleware.security.SecurityMiddleware",
+    "ledger.door.boundary.Boundary",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -11,8 +11,8 @@ os.environ.update(
     DATA_DIR=str(SCRATCH / "data"),
     DATABASE_URL="postgresql://nobody@/none?host=/nonexistent",
     SECRET_KEY="only-for-tests-0123456789-abcdefghijklmnop",
-    PAYLOAD_KEYS="k1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
-    DIGEST_KEYS="k1:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=",
+    PAYLOAD_KEYS="k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
+    DIGEST_KEYS="k1:ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=",
 )
 for name in ("DATABASE_OWNER_URL", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEBUG", "BEHIND_TLS"):
     os.environ.pop(name, None)
@@ -28,6 +28,7 @@ django.setup()
 from tests.databases import Clock, Database, Template, sweep  # noqa: E402
 from tests.processes import LOGS, Manage, Server, Spawn  # noqa: E402
 from tests.sandboxes import sandbox as sandbox  # noqa: E402
+from tests.workers import worker as worker  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

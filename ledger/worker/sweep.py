@@ -1,0 +1,133 @@
+"""The sweep: finds in the ledger what is due, expired or settled; it needs no task that was kept."""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.utils.module_loading import import_string
+
+from ledger import actions
+from ledger.models import Operation, OperationType, Permit, database_now
+from ledger.rules.decisions import Next
+from ledger.rules.states import State
+from ledger.worker import nudging
+from ledger.worker.nudging import Taken
+from ledger.worker.words import in_words
+
+BATCH = 100
+PART_S = 3.0
+"""How long one part of a sweep may go on taking batches, so that the supervisor's other duties come round."""
+WAITING_MAX = 80
+"""Tasks that wait in the queue: few, so that what a person has allowed does not stand behind thousands."""
+SENDS_MAX = 60
+
+log = logging.getLogger(__name__)
+Due = Callable[[datetime], "QuerySet[Operation]"]
+
+
+class Sweep:
+    """One pass over what is due, and the other floors' hooks after it."""
+
+    def __init__(self, hooks: Sequence[str] = ()) -> None:
+        self._hooks: list[Callable[[], object]] = [import_string(path) for path in hooks]
+
+    def run(self) -> bool:
+        """Make one pass; True where it left something for which there was no room or no time.
+
+        What cannot be done for one operation is said, and tried again half a minute later; only the loss of
+        the database ends a pass.
+        """
+        rooms = (
+            self._take_up(_out_of_lease, "lease_until", _expire),
+            self._take_up(_lapsed, "id", _settle),
+            self._take_up(_beyond_limits, "accepted_at", _settle),
+            _nudge_sends(_permitted, "id", most=WAITING_MAX),
+            self._take_up(_to_resolve, "look_at", _resolve),
+            _nudge_sends(_due, "next_try_at", most=SENDS_MAX),
+        )
+        for hook in self._hooks:
+            _alone(hook, f"{hook.__module__}.{hook.__name__}")
+        return not all(rooms)
+
+    def _take_up(self, due: Due, oldest: str, act: Callable[[Taken], None]) -> bool:
+        """Act on each operation that is due, the oldest first; False where time ran out."""
+        until = time.monotonic() + PART_S
+        while time.monotonic() < until:
+            taken = nudging.take(due(database_now()), oldest=oldest, limit=BATCH)
+            for one in taken:
+                _alone(partial(act, one), f"Operation {one.pk}")
+            if len(taken) < BATCH:
+                return True
+        return False
+
+
+def _out_of_lease(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.out_of_lease(now)
+
+
+def _lapsed(now: datetime) -> "QuerySet[Operation]":
+    lapsed = Permit.objects.open().filter(lapses_at__lte=now)
+    return Operation.objects.filter(state__in=[State.UNCERTAIN, State.FAILED], permits__in=lapsed)
+
+
+def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
+    """Waiting operations of either performer whose time is over: a caller that never came back, for one."""
+    types: dict[float, list[int]] = defaultdict(list)
+    for kind in OperationType.objects.only("retry"):
+        types[kind.policy.elapsed_s].append(kind.pk)
+    over = Q(pk__in=[])
+    for elapsed_s, kinds in types.items():
+        over |= Q(operation_type__in=kinds, accepted_at__lte=now - timedelta(seconds=elapsed_s))
+    tried = Operation.objects.filter(state=State.PENDING, attempt_count__gt=0, next_try_at__lte=now)
+    return tried.filter(over, held_at=None)
+
+
+def _permitted(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.permitted(now)
+
+
+def _to_resolve(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.to_look_up(now).filter(held_at=None)
+
+
+def _due(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.due(now).filter(held_at=None)
+
+
+def _expire(one: Taken) -> None:
+    actions.expire(one.pk, actor="worker")
+
+
+def _settle(one: Taken) -> None:
+    actions.settle(one.pk, actor="worker")
+
+
+def _resolve(one: Taken) -> None:
+    """Settle what needs no network; where a look is left and there is room, have a worker make it."""
+    step = actions.settle(one.pk, actor="worker")
+    due = step.next is Next.LOOK and (step.at is None or step.at <= database_now())
+    if due and nudging.waiting() < WAITING_MAX:
+        nudging.nudge_look(one)
+
+
+def _nudge_sends(due: Due, oldest: str, *, most: int) -> bool:
+    """Nudge what the queue has room for; False where that was not all."""
+    room = min(most - nudging.waiting(), BATCH)
+    if room <= 0:
+        return not due(database_now()).exists()
+    return nudging.nudge_sends(due(database_now()), oldest=oldest, limit=room) < room
+
+
+def _alone(act: Callable[[], object], what: str) -> None:
+    """Let nothing that goes wrong here keep the others waiting, except the loss of the database."""
+    try:
+        act()
+    except Exception as error:
+        if not connection.is_usable():
+            raise
+        log.error("%s could not be taken up: %s", what, in_words(error))  # noqa: TRY400 - text may carry values

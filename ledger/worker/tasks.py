@@ -1,0 +1,44 @@
+"""What the queue calls, a line each and plain ids only: it nudges, and the claim decides."""
+
+import logging
+from collections.abc import Callable
+
+from ledger.destinations import lookups, sending
+from ledger.rules.errors import TieoutError
+from ledger.worker import heart, nudging
+from ledger.worker.words import in_words
+
+log = logging.getLogger(__name__)
+
+
+def send(operation_id: int) -> None:
+    """Send an operation, if it is still due."""
+    _take_up(operation_id, lambda for_s: sending.send(operation_id))
+
+
+def look(operation_id: int) -> None:
+    """Look an operation up, if that is still due."""
+    _take_up(operation_id, lambda for_s: _look(operation_id, for_s))
+
+
+def beat() -> None:
+    """Show that work goes through the queue."""
+    heart.beat()
+
+
+def _look(operation_id: int, for_s: float) -> None:
+    operation = nudging.begin_look(operation_id, for_s=for_s)
+    if operation is not None:
+        lookups.look(operation, actor="worker", reason="Its check was due.")
+
+
+def _take_up(operation_id: int, act: Callable[[float], None]) -> None:
+    """Act within the task's deadline; what goes wrong is said and not repeated, for the sweep comes again."""
+    try:
+        for_s = nudging.deadline_s(nudging.lease_of(operation_id))
+        with heart.busy(for_s):
+            act(for_s)
+    except TieoutError as error:
+        log.warning("Operation %s: %s", operation_id, in_words(error))
+    except Exception as error:  # noqa: BLE001 - the queue would keep it whole, with values
+        log.error("Operation %s: %s", operation_id, in_words(error))  # noqa: TRY400
