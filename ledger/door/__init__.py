@@ -1,0 +1,1 @@
+"""Where automations come in: parse, act, answer."""

@@ -1,0 +1,147 @@
+"""What an automation is told: a decision, the operation, the attempt, and where a person decides."""
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from ledger.models import Attempt, Operation, database_now
+from ledger.rules import money
+from ledger.rules.states import State
+
+NOTHING_TOLD: dict[str, None] = dict.fromkeys(("decision", "operation", "attempt", "case", "retry_at"))
+"""The members of every answer, where there is nothing to say."""
+
+
+def respond(
+    body: dict[str, Any],
+    *,
+    status: int = 200,
+    content_type: str = "application/json",
+    headers: Mapping[str, str] = {},
+) -> HttpResponse:
+    """Return a response of JSON."""
+    response = HttpResponse(json.dumps(body, ensure_ascii=False), status=status, content_type=content_type)
+    response["Content-Length"] = str(len(response.content))
+    for name, value in headers.items():
+        response[name] = value
+    return response
+
+
+def told(
+    request: HttpRequest,
+    operation: Operation,
+    *,
+    decision: str | None,
+    attempt: Attempt | None = None,
+    token: str | None = None,
+    retry_at: datetime | None = None,
+) -> dict[str, Any]:
+    """Return the members that answers and problem documents have in common."""
+    to_a_person = decision == "hold" or operation.held_at is not None
+    return {
+        "decision": decision,
+        "operation": operation_members(request, operation),
+        "attempt": attempt_members(attempt, token) if attempt else None,
+        "case": page(request, operation) if to_a_person else None,
+        "retry_at": instant(retry_at),
+    }
+
+
+def standing(operation: Operation) -> str:
+    """Return the decision for a caller that may do nothing now: skip, hold or wait."""
+    if operation.state == State.COMPLETED:
+        return "skip"
+    return "hold" if operation.held_at is not None or operation.state == State.FAILED else "wait"
+
+
+def operation_members(request: HttpRequest, operation: Operation) -> dict[str, Any]:
+    """Return an operation as the API shows it; its type must be loaded with it."""
+    return {
+        "id": str(operation.uid),
+        "type": operation.operation_type.name,
+        "key": operation.key,
+        "state": operation.state,
+        "description": operation.description,
+        "subject": operation.subject,
+        "source": {
+            "system": operation.source_system,
+            "reference": operation.source_reference,
+            "version": operation.source_version,
+        },
+        "amount": _amount(operation),
+        "currency": operation.currency or None,
+        "destination_reference": operation.destination_reference or None,
+        "evidence": operation.evidence or None,
+        "first_cause": operation.first_cause or None,
+        "accepted_at": instant(operation.accepted_at),
+        "page": page(request, operation),
+    }
+
+
+def whole_operation(request: HttpRequest, operation: Operation) -> dict[str, Any]:
+    """Return an operation with its attempts and what the last check found."""
+    lookup = operation.lookups.order_by("-id").first()
+    return {
+        **operation_members(request, operation),
+        "attempts": [_tried(attempt) for attempt in operation.attempts.order_by("number")],
+        "verdict": lookup.verdict if lookup else None,
+        "checked_at": instant(lookup.asked_at) if lookup else None,
+        "case": page(request, operation) if operation.held_at is not None else None,
+        "retry_at": instant(operation.next_try_at or operation.look_at or operation.lease_until),
+    }
+
+
+def attempt_members(attempt: Attempt, token: str | None) -> dict[str, Any]:
+    """Return the attempt that a caller holds; the token only with its claim."""
+    return {
+        "id": str(attempt.uid),
+        "number": attempt.number,
+        **({"token": token} if token else {}),
+        "idempotency_key": attempt.idempotency_key,
+        "payload_digest": attempt.payload_digest,
+        "lease_expires_at": instant(attempt.lease_until),
+        "started_at": instant(attempt.started_at),
+    }
+
+
+def page(request: HttpRequest, operation: Operation) -> str:
+    """Return the address of an operation's page."""
+    return request.build_absolute_uri(f"/operations/{operation.uid}/")
+
+
+def instant(value: datetime | None) -> str | None:
+    """Write an instant as RFC 3339 with its offset."""
+    return value.isoformat() if value else None
+
+
+def retry_after(retry_at: datetime | None) -> str:
+    """Return whole seconds from the database's now until an instant, 1 at least, for Retry-After."""
+    if retry_at is None:
+        return "1"
+    return str(max(math.ceil((retry_at - database_now()).total_seconds()), 1))
+
+
+def _amount(operation: Operation) -> str | None:
+    if operation.amount is None:
+        return None
+    return money.text(money.Money(operation.amount, operation.currency))
+
+
+def _tried(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "id": str(attempt.uid),
+        "number": attempt.number,
+        "outcome": attempt.outcome,
+        "claimed_at": instant(attempt.claimed_at),
+        "started_at": instant(attempt.started_at),
+        "ended_at": instant(attempt.closed_at),
+        "http_status": attempt.http_status,
+        "error_code": attempt.error_code or None,
+        "message": attempt.message or None,
+        "destination_reference": attempt.destination_reference or None,
+        "idempotency_key": attempt.idempotency_key,
+    }

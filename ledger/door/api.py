@@ -1,0 +1,156 @@
+"""The HTTP API: parse, act, answer. What is decided is decided by `ledger.actions`."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+
+from ledger import actions
+from ledger.actions import Reply, Submission
+from ledger.door import answers, auth, problems
+from ledger.door.openapi import KEY_HEADER, Documented, answering
+from ledger.door.reading import StrictParser, operation_key
+from ledger.door.schemas import ClaimIn, OutcomeIn, StartIn, SubmissionIn, WholeOperationOut
+from ledger.models import Attempt, Operation
+from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting
+from ledger.rules.states import State
+
+REPLAYED = {"Idempotent-Replayed": "true"}
+
+api = Documented(
+    title="Tieout",
+    version="1",
+    description="Should this run again, and how do we prove that it has not already happened?",
+    docs_url=None,
+    auth=auth.Bearer(),
+    parser=StrictParser(),
+)
+problems.install(api)
+
+
+@api.post(
+    "operations",
+    response=answering(200, 202),
+    summary="Hand an operation to Tieout",
+    openapi_extra=KEY_HEADER,
+)
+def submit(request: HttpRequest, handed: SubmissionIn) -> HttpResponse:
+    """Tieout performs it. The same one again is answered with where it stands."""
+    auth.require(request, handed.type)
+    reply = actions.submit(_submission(request, handed), actor=auth.actor(request))
+    if reply.decision == "hold":
+        return _refused(request, reply)
+    headers = {} if reply.created else dict(REPLAYED)
+    if reply.decision == "wait":
+        headers["Retry-After"] = answers.retry_after(reply.retry_at)
+    return _answer(request, reply, status=200 if reply.decision == "skip" else 202, headers=headers)
+
+
+@api.post(
+    "operations/claim",
+    response=answering(200, 201),
+    summary="Claim an operation to perform it",
+    openapi_extra=KEY_HEADER,
+)
+def claim(request: HttpRequest, handed: ClaimIn) -> HttpResponse:
+    """The caller performs it, under a lease. Only `proceed` means: do it now."""
+    auth.require(request, handed.type)
+    reply = actions.claim(_submission(request, handed), actor=auth.actor(request))
+    if reply.decision in ("wait", "hold"):
+        return _refused(request, reply)
+    if reply.decision == "skip":
+        return _answer(request, reply, headers=REPLAYED)
+    return _answer(request, reply, status=200 if reply.replayed else 201)
+
+
+@api.post("attempts/{uuid:uid}/start", response=answering(200), summary="Start an attempt")
+def start(request: HttpRequest, uid: UUID, handed: StartIn) -> HttpResponse:
+    """Comes before the first byte of the call. The same `start_id` again is the same start."""
+    with _attempt(request, uid):
+        held = actions.start(uid, token=handed.token, start_id=handed.start_id, actor=auth.actor(request))
+    told = answers.told(request, held.operation, decision="proceed", attempt=held)
+    return answers.respond({**told, "warnings": []})
+
+
+@api.post("attempts/{uuid:uid}/outcome", response=answering(200), summary="Report what came back")
+def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
+    """Ends the attempt. The same outcome again is the same report; what comes late is kept as evidence."""
+    with _attempt(request, uid):
+        reply = actions.record(uid, token=handed.token, report=handed.report(), actor=auth.actor(request))
+    headers = {"Retry-After": answers.retry_after(reply.retry_at)} if reply.decision == "wait" else {}
+    return _answer(request, reply, headers=headers)
+
+
+@api.get(
+    "operations/{uuid:uid}", response=answering(200, schema=WholeOperationOut), summary="Read an operation"
+)
+def read(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """An operation as it stands, with its attempts and what the last check found."""
+    operation = Operation.objects.select_related("operation_type").filter(uid=uid).first()
+    if operation is None:
+        raise NotFound("There is no operation with this id.")
+    auth.require(request, operation.operation_type.name)
+    return answers.respond(answers.whole_operation(request, operation))
+
+
+def _submission(request: HttpRequest, handed: SubmissionIn) -> Submission:
+    return Submission(
+        type_name=handed.type,
+        payload=handed.payload,
+        key=operation_key(request, handed.key),
+        source=handed.source.model_dump(exclude_none=True),
+        description=handed.description or "",
+        subject=handed.subject or "",
+        amount=handed.amount,
+        currency=handed.currency,
+        attempt_id=handed.attempt_id if isinstance(handed, ClaimIn) else None,
+        lease_s=handed.lease_s if isinstance(handed, ClaimIn) else None,
+    )
+
+
+@contextmanager
+def _attempt(request: HttpRequest, uid: UUID) -> Iterator[None]:
+    """Let the caller use an attempt of a type that its token covers; a refusal carries the operation."""
+    attempt = Attempt.objects.select_related("operation__operation_type").filter(uid=uid).first()
+    if attempt is None:
+        raise NotFound("There is no attempt with this id.")
+    operation = attempt.operation
+    auth.require(request, operation.operation_type.name)
+    try:
+        yield
+    except Conflict as refusal:
+        operation.refresh_from_db()
+        refusal.members["about"] = operation
+        raise
+
+
+def _told(request: HttpRequest, reply: Reply) -> dict[str, Any]:
+    return answers.told(
+        request,
+        reply.operation,
+        decision=reply.decision,
+        attempt=reply.attempt,
+        token=reply.token,
+        retry_at=reply.retry_at,
+    )
+
+
+def _answer(
+    request: HttpRequest, reply: Reply, *, status: int = 200, headers: Mapping[str, str] = {}
+) -> HttpResponse:
+    body = {**_told(request, reply), "warnings": reply.warnings}
+    return answers.respond(body, status=status, headers=headers)
+
+
+def _refused(request: HttpRequest, reply: Reply) -> HttpResponse:
+    """Answer 409: somebody or something else goes on with it, or a person decides first."""
+    members = _told(request, reply)
+    if reply.decision == "hold":
+        refusal: TieoutError = OnHold(f"{reply.reason} Decide at {members['case']}", **members)
+    else:
+        kind = InFlight if reply.operation.state == State.RUNNING else Waiting
+        when = f" Ask again at {members['retry_at']}." if reply.retry_at else ""
+        refusal = kind(f"{reply.reason}{when}", **members)
+    return problems.document(refusal, retry_at=reply.retry_at)

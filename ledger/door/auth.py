@@ -1,0 +1,48 @@
+"""Who calls: an automation's API token, and the operation types that it covers."""
+
+from django.http import HttpRequest
+from ninja.security import HttpBearer
+
+from ledger.models import ApiToken
+from ledger.rules.errors import TypeNotAllowed, Unauthenticated
+from ledger.rules.tokens import token_hash
+
+
+class Bearer(HttpBearer):
+    """`Authorization: Bearer TOKEN`, looked up each time: a revoked token is void at once."""
+
+    def __call__(self, request: HttpRequest) -> ApiToken:
+        """Return the caller's token; raises Unauthenticated."""
+        scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise Unauthenticated(
+                'Send "Authorization: Bearer TOKEN". An administrator issues one with issue_key.'
+            )
+        return self.authenticate(request, token.strip())
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
+        """Return the token's row; raises Unauthenticated."""
+        found = ApiToken.objects.filter(token_hash=token_hash(token), revoked_at=None).first()
+        if found is None:
+            raise Unauthenticated("This token is not known here, or was revoked. Ask for a new one.")
+        return found
+
+
+def caller(request: HttpRequest) -> ApiToken:
+    """Return the token of a request that was let in."""
+    token = request.auth  # type: ignore[attr-defined]  # ninja puts it there
+    assert isinstance(token, ApiToken)
+    return token
+
+
+def actor(request: HttpRequest) -> str:
+    """Return the caller as the trail names it."""
+    return f"api:{caller(request).name}"
+
+
+def require(request: HttpRequest, type_name: str) -> None:
+    """Raise TypeNotAllowed where the caller's token does not cover an operation type."""
+    if not caller(request).allows(type_name):
+        raise TypeNotAllowed(
+            "This token does not cover that operation type. An administrator issues one that does."
+        )

@@ -1,0 +1,43 @@
+"""Whether Tieout is alive, and whether it is ready: its database answers, and work goes through its queue."""
+
+from datetime import timedelta
+
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from ledger.door.answers import respond
+from ledger.models import Heartbeat, database_now
+
+QUEUE = "queue"
+FRESH = timedelta(seconds=30)
+
+
+@never_cache
+@require_safe
+def alive(request: HttpRequest) -> HttpResponse:
+    """Answer that the web server runs, whatever else does."""
+    return respond({"alive": True})
+
+
+@never_cache
+@require_safe
+def ready(request: HttpRequest) -> HttpResponse:
+    """Answer 200 when operations can be taken and will be worked on, else 503 with what is wrong."""
+    wrong = _wrong()
+    return respond({"ready": not wrong, "wrong": wrong}, status=503 if wrong else 200)
+
+
+def _wrong() -> list[str]:
+    try:
+        beat_at = Heartbeat.objects.filter(name=QUEUE).values_list("beat_at", flat=True).first()
+        now = database_now()
+    except (OperationalError, InterfaceError):
+        return ["The database does not answer."]
+    if beat_at is None:
+        return ["No work has gone through the queue yet: the worker does not run, or has just started."]
+    if now - beat_at > FRESH:
+        silent_s = (now - beat_at).total_seconds()
+        return [f"No work has gone through the queue for {silent_s:.0f} s: the worker is down or stuck."]
+    return []

@@ -1,0 +1,118 @@
+"""The one mapping from what is refused, or goes wrong, to HTTP: a problem document (RFC 9457) each time."""
+
+import logging
+import traceback
+from datetime import datetime
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from ledger.door import answers, wrongs
+from ledger.models import Operation
+from ledger.rules.errors import (
+    Malformed,
+    NotFound,
+    PayloadChanged,
+    TieoutError,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+    WrongMethod,
+)
+
+CONTENT_TYPE = "application/problem+json"
+UNAVAILABLE_S = 5
+BODY_MAX = 1024 * 1024
+
+logger = logging.getLogger("ledger.door")
+
+
+def install(api: NinjaAPI) -> None:
+    """Let every exception of the API's views end here; what ninja brings of its own is replaced."""
+    for kind in (Exception, Http404, HttpError, ValidationError):
+        api.add_exception_handler(kind, answer)
+
+
+def answer(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """Return the problem document for an exception."""
+    error = error() if isinstance(error, type) else error
+    refusal = refusal_of(error)
+    if refusal.status == 500:
+        logger.error("%s %s: %s", request.method, request.path, _without_values(error))
+    about = refusal.members.pop("about", None)
+    if isinstance(about, Operation):
+        decision = "refuse" if isinstance(refusal, PayloadChanged) else answers.standing(about)
+        refusal.members = {**answers.told(request, about, decision=decision), **refusal.members}
+    return document(refusal)
+
+
+def document(refusal: TieoutError, *, retry_at: datetime | None = None) -> HttpResponse:
+    """Write a refusal; one that asks to wait says for how many seconds."""
+    headers = {}
+    if isinstance(refusal, Unauthenticated):
+        headers["WWW-Authenticate"] = 'Bearer realm="tieout"'
+    if isinstance(refusal, Unavailable):
+        headers["Retry-After"] = str(UNAVAILABLE_S)
+    elif refusal.retry == "wait":
+        headers["Retry-After"] = answers.retry_after(retry_at)
+    body = {**refusal.problem(), **answers.NOTHING_TOLD, **refusal.members}
+    return answers.respond(body, status=refusal.status, content_type=CONTENT_TYPE, headers=headers)
+
+
+def refusal_of(error: BaseException) -> TieoutError:
+    """Return what an exception means for the caller; what nobody foresaw is 500 and tells nothing."""
+    match error:
+        case TieoutError():
+            return error
+        case HttpError(__cause__=TieoutError() as cause):
+            return cause  # the parser's own words, which ninja wraps
+        case ValidationError():
+            return wrongs.malformed(error.errors)
+        case RequestDataTooBig():
+            return too_large()
+        case Http404():
+            return NotFound("There is nothing at this address. /api/v1/openapi.json lists what there is.")
+        case OperationalError() | InterfaceError():
+            return Unavailable(
+                "The database does not answer, so it is not known whether this was kept. Ask again in a "
+                "moment, in the same words: the same key, attempt_id and start_id do nothing twice."
+            )
+        case _:
+            return TieoutError("Something went wrong inside. It is in the log, with time and address.")
+
+
+def too_large() -> TooLarge:
+    """Return the refusal of a body beyond the limit."""
+    return TooLarge(f"The request is larger than {BODY_MAX // 1024} KiB. Send less: a reference, say.")
+
+
+def for_status(response: HttpResponseBase) -> HttpResponse:
+    """Return the problem document for an error that was answered before a view was reached."""
+    status = response.status_code
+    if status == 405:
+        refusal: TieoutError = WrongMethod(f"This address takes {response.get('Allow', 'other methods')}.")
+        problem = document(refusal)
+        problem["Allow"] = response.get("Allow", "")
+        return problem
+    if status == 404:
+        return document(refusal_of(Http404()))
+    if status < 500:
+        return document(Malformed("The request cannot be used: check its address, its host and headers."))
+    return document(refusal_of(Exception()))
+
+
+def _without_values(error: BaseException) -> str:
+    """Say where and what kind; an exception's own text may carry a payload's or a row's values."""
+    chain: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None and len(chain) < 5:
+        frames = traceback.extract_tb(seen.__traceback__)[-6:]
+        where = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+        state = getattr(seen, "sqlstate", None)
+        chain.append(f"{type(seen).__name__}{f' {state}' if state else ''} at {where}")
+        seen = seen.__cause__
+    return "; caused by ".join(chain)

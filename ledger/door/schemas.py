@@ -1,0 +1,206 @@
+"""What the API takes and gives, as its OpenAPI document tells it. Amounts are text, times RFC 3339."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from ledger.actions.accepting import LEASE_MAX_S
+from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
+from ledger.rules.states import Outcome, State, Verdict
+
+MESSAGE_MAX = 10_000
+
+# A UUID comes as text in JSON, so here alone the type is not taken strictly.
+Uuid = Annotated[UUID, Field(strict=False)]
+
+
+def _code(value: str) -> str:
+    if value and not (value.isascii() and value.isprintable() and " " not in value):
+        raise ValueError("is a code without blanks, such as card_declined; words belong in message")
+    return value
+
+
+def _reference(value: str) -> str:
+    if not value.isprintable() or value != value.strip():
+        raise ValueError("has control characters, or white space at its beginning or end")
+    return value
+
+
+class Taken(BaseModel):
+    """A request's body: types are taken strictly, and what is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Source(Taken):
+    """The durable record that the operation comes from; `run` belongs to the attempt."""
+
+    system: str | None = Field(None, max_length=100)
+    reference: str | None = Field(None, max_length=200)
+    version: str | None = Field(None, max_length=100)
+    run: str | None = Field(None, max_length=200)
+
+
+class SubmissionIn(Taken):
+    """An operation for Tieout to perform."""
+
+    type: str = Field(max_length=100)
+    payload: dict[str, Any]
+    key: str | None = Field(None, description="The operation's name for ever, 1 to 200 characters.")
+    source: Source = Source()
+    description: str | None = Field(None, max_length=300)
+    subject: str | None = Field(None, max_length=300)
+    amount: str | None = Field(None, description='Text, such as "1240.00"; with a currency, or not at all.')
+    currency: str | None = Field(None, description="An ISO 4217 code, such as ZAR.")
+
+
+class ClaimIn(SubmissionIn):
+    """An operation that the caller performs."""
+
+    attempt_id: Uuid | None = Field(
+        None, description="A UUID of the caller's. With it the claim may be repeated until it is started."
+    )
+    lease_s: float | None = Field(None, ge=1, le=LEASE_MAX_S)
+
+
+class StartIn(Taken):
+    """The first byte is about to go."""
+
+    token: str
+    start_id: Uuid = Field(description="A fresh UUID of the calling process.")
+
+
+class OutcomeIn(Taken):
+    """What one attempt proved."""
+
+    token: str
+    outcome: Literal["succeeded", "accepted", "retryable", "rejected", "uncertain"]
+    destination_reference: Annotated[str, AfterValidator(_reference)] | None = Field(None, max_length=200)
+    http_status: int | None = Field(None, ge=100, le=599)
+    error_code: Annotated[str, AfterValidator(_code)] | None = Field(None, max_length=100)
+    message: str | None = Field(
+        None, max_length=MESSAGE_MAX, description="For people; redacted and shortened before it is kept."
+    )
+    retry_after_s: float | None = Field(None, ge=0, le=RETRY_AFTER_MAX_S)
+    response: Any = Field(None, description="Taken, and not kept.")
+
+    def report(self) -> Report:
+        """Return it as actions take it."""
+        return Report(
+            outcome=Outcome(self.outcome),
+            destination_reference=self.destination_reference or "",
+            http_status=self.http_status,
+            error_code=self.error_code or "",
+            message=self.message or "",
+            retry_after_s=self.retry_after_s,
+        )
+
+
+class Given(BaseModel):
+    """Part of an answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SourceOut(Given):
+    """The record that the operation comes from."""
+
+    system: str
+    reference: str
+    version: str
+
+
+class OperationOut(Given):
+    """An operation, as it stands."""
+
+    id: UUID
+    type: str
+    key: str
+    state: State
+    description: str
+    subject: str
+    source: SourceOut
+    amount: str | None
+    currency: str | None
+    destination_reference: str | None
+    evidence: Literal["answer", "lookup", "attested"] | None
+    first_cause: str | None
+    accepted_at: datetime
+    page: str
+
+
+class AttemptOut(Given):
+    """The attempt that the caller holds; `token` comes once, with its claim."""
+
+    id: UUID
+    number: int
+    token: str | None = None
+    idempotency_key: str
+    payload_digest: str
+    lease_expires_at: datetime
+    started_at: datetime | None
+
+
+class TriedOut(Given):
+    """One attempt in an operation's history."""
+
+    id: UUID
+    number: int
+    outcome: Outcome | None
+    claimed_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    http_status: int | None
+    error_code: str | None
+    message: str | None
+    destination_reference: str | None
+    idempotency_key: str
+
+
+class WholeOperationOut(OperationOut):
+    """An operation with what was tried and what the last check found."""
+
+    attempts: list[TriedOut]
+    verdict: Verdict | None
+    checked_at: datetime | None
+    case: str | None
+    retry_at: datetime | None
+
+
+class Told(Given):
+    """What an answer and a problem document have in common."""
+
+    decision: Literal["proceed", "wait", "hold", "skip", "refuse"] | None
+    operation: OperationOut | None
+    attempt: AttemptOut | None
+    case: str | None = Field(description="The page where a person decides.")
+    retry_at: datetime | None
+
+
+class AnswerOut(Told):
+    """One decision, and what it rests on."""
+
+    warnings: list[str]
+
+
+class WrongOut(Given):
+    """One member that cannot be used."""
+
+    path: str
+    problem: str
+
+
+class ProblemOut(Told):
+    """A problem document (RFC 9457)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    retry: Literal["wait", "never", "after-review"]
+    errors: list[WrongOut] = []
+    changed: list[str] = Field([], description="Sorted dotted paths that differ; never values.")
