@@ -167,7 +167,10 @@ def _again(
             if held is not None:
                 return Reply("proceed", operation, held, ticket.token, replayed=True)
         step = resolving.advance(operation, now)
-        if ticket is not None and step.next is Next.SEND and (step.at is None or step.at <= now):
+        due = step.next is Next.SEND and (step.at is None or step.at <= now)
+        if ticket is None and due:
+            return Reply("proceed", operation, replayed=True, reason=step.why)
+        if ticket is not None and due:
             attempt = claiming.claim_locked(operation, now, ticket)
             if attempt is not None:
                 return Reply("proceed", operation, attempt, ticket.token)

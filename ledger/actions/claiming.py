@@ -14,7 +14,7 @@ from ledger.actions.submission import open_payload
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules import digests, tokens
 from ledger.rules.decisions import Next, new_generation
-from ledger.rules.errors import InFlight, NotFound, StaleToken, StartedElsewhere
+from ledger.rules.errors import NotFound, StaleToken, StartedElsewhere
 from ledger.rules.facts import Facts
 from ledger.rules.states import CaseKind, State
 
@@ -53,7 +53,7 @@ def claim_repeated(operation: Operation, ticket: Ticket) -> Attempt | None:
     if ticket.caller_id is None or attempt is None or attempt.actor != ticket.actor:
         return None
     if attempt.started_at is not None:
-        raise InFlight("This attempt was started already; only its own process may go on.")
+        return None  # only its own process may go on: for everybody else it is in flight
     attempt.token_hash = tokens.token_hash(ticket.token)
     attempt.save(update_fields=["token_hash"])
     change(

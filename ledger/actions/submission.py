@@ -143,6 +143,7 @@ def refuse_changed(operation: Operation, prepared: Prepared) -> None:
         f"The key {operation.key} was used with another payload. Nothing was changed. "
         "What is meant differently now is a correction: a new operation, linked to this one.",
         changed=paths,
+        about=operation,
     )
 
 
