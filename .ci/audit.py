@@ -28,7 +28,7 @@ def main(lock: str) -> int:
         print(SILENT.format(count=len(packages)))
         return int(os.environ.get("AUDIT") == "required")
     found = [
-        f"{package['name']} {package['version']}: {hole['id']}, fixed in {', '.join(hole['fix_versions']) or 'none'}"
+        f"{package['name']} {package['version']}: {hole['id']}, fixed in {hole['fix_versions'] or 'none'}"
         for package in packages
         for hole in package.get("vulns", [])
     ]

@@ -1,7 +1,5 @@
 """Reads every environment variable that Tieout knows and refuses nonsense, all of it at once."""
 
-import base64
-import binascii
 import os
 import re
 from ipaddress import ip_address
@@ -15,10 +13,11 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from ledger.rules.errors import KeyringError
+from ledger.rules.keyring import Keyring
+
 ROOT = Path(__file__).resolve().parent.parent
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-KEY_BYTES = 32
-KEY_ID = re.compile(r"[a-z0-9]{1,16}")
 NEEDED_WITH_DATABASE_URL = (
     "is required when DATABASE_URL is set: only the embedded database makes its own. Make one with {how}."
 )
@@ -122,23 +121,11 @@ def _origins(value: list[str]) -> list[str]:
 
 
 def _keys(value: str) -> str:
-    # Keys are never repeated in a message.
-    seen: set[str] = set()
-    for place, item in enumerate(_words(value), start=1):
-        name, colon, encoded = item.partition(":")
-        if not colon or not KEY_ID.fullmatch(name):
-            raise ValueError(f"has no key id at place {place}. Give k1:BASE64, newest first, with commas.")
-        try:
-            size = len(base64.b64decode(encoded, validate=True))
-        except binascii.Error:
-            raise ValueError(f"is no base64 under {name}. Give {KEY_BYTES} random bytes in base64.") from None
-        if size != KEY_BYTES:
-            raise ValueError(f"holds {size} bytes under {name}. Give {KEY_BYTES} random bytes in base64.")
-        if name in seen:
-            raise ValueError(f"lists the key id {name} twice. Give each key an id of its own.")
-        seen.add(name)
-    if not seen:
-        raise ValueError("is empty. Give k1:BASE64.")
+    try:
+        Keyring.parse(value, "It")
+    except KeyringError as error:
+        # Keys are never repeated in it.
+        raise ValueError(f"cannot be used. {error}") from None
     return value
 
 

@@ -51,7 +51,7 @@ class Manage:
 
 @dataclass
 class Spawn:
-    """`spawn("worker", "manage.py", "worker")`: Python in a process group of its own, stopped with the test."""
+    """`spawn("worker", "manage.py", "worker")`: Python in a group of its own, stopped with the test."""
 
     database: Database
     folder: Path
