@@ -130,7 +130,7 @@ Q_CLUSTER = {
     "scheduler": False,
 }
 # What else the worker's sweep does every two seconds: functions without arguments that are soon done.
-SWEEP_HOOKS: list[str] = []
+SWEEP_HOOKS = ["reconcile.scheduling.sweep"]
 
 # --- words, times and files
 

@@ -3,8 +3,10 @@
 import logging
 
 from ledger.rules.errors import TieoutError
+from ledger.worker import heart
 from reconcile import actions, running
 from reconcile.models import Plan
+from reconcile.scheduling import TASK_TIMEOUT_S
 
 ACTOR = "schedule"
 
@@ -21,7 +23,9 @@ def run_plan(plan_id: int) -> int | None:
         log.warning("plan %s was not run: %s", plan.name, error.detail)
         return None
     try:
-        running.execute(run)
+        # Both workers may be at a run: then nothing else goes through the queue, and it is not dead.
+        with heart.busy(TASK_TIMEOUT_S):
+            running.execute(run)
     except TieoutError as error:  # it stands on the run itself, where people see it
         log.warning("run %s of plan %s: %s", run.pk, plan.name, error.detail)
     return run.pk
