@@ -121,7 +121,7 @@ def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Lea
     if sitting.verdict in (Verdict.SEVERAL, Verdict.DIFFERS):
         return _no(f"{there} holds something for it: another try could only add to it.")
     if sitting.verdict is Verdict.ABSENT and (sitting.proof or (not facts.in_doubt and sitting.complete)):
-        if facts.in_doubt and facts.same_key_protects(now):
+        if facts.same_key_protects(now):
             return _same_key(facts)
         return _yes(f"{there} does not hold it, and is asked once more before it is sent.", counts_until)
     if (
