@@ -1,24 +1,18 @@
 """What is checked of a destination beyond its lines: connector, address, and that its secrets are there."""
 
 import importlib
-import os
-import re
-from pathlib import Path as FilePath
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from ledger.destinations.connectors.base import LATER, ConfigurationError, secret
 from ledger.rules import placeholders
 from ledger.rules.calls import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import SECRETS, Part
 from reconcile.configuration.wrongs import Path, Wrongs
-
-LATER_CONNECTORS = ("sql", "file")
-
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
@@ -33,7 +27,7 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
 
 def _check_connector(part: Part, connector: str, wrongs: Wrongs) -> None:
     path: Path = (*part.path, "connector")
-    if connector in LATER_CONNECTORS:
+    if connector in LATER:
         remedy = (
             'Write "http", or the Python path of a connector of your own, such as "shop.books:Connector".'
         )
@@ -103,26 +97,20 @@ def _check_auth(part: Part, wrongs: Wrongs) -> None:
             _check_secret((*part.path, "auth", name), secret, wrongs)
 
 
-def _check_secret(path: Path, secret: str, wrongs: Wrongs) -> None:
-    kind, _, name = secret.partition(":")
-    if kind == "env":
-        if not _VARIABLE.fullmatch(name):
-            wrongs.add(path, "env: names no variable.", 'Write "env:" and a name, such as "env:BOOKS_TOKEN".')
-        elif not os.environ.get(name, "").strip():
-            remedy = f"Set {name} where configure and the worker run, or name the right variable."
-            wrongs.add(path, f"The environment variable {name} is not set here.", remedy)
-    elif kind == "file" and (why := _unreadable(FilePath(name))):
-        remedy = "Name a file that configure and the worker can read, with the secret alone in it."
-        wrongs.add(path, f"The secret's file {name} {why}.", remedy)
-
-
-def _unreadable(file: FilePath) -> str:
+def _check_secret(path: Path, reference: str, wrongs: Wrongs) -> None:
+    if not reference.startswith(("env:", "file:")):
+        return
     try:
-        return "" if file.read_text(encoding="utf-8").strip() else "is empty"
-    except FileNotFoundError:
-        return "is not there"
-    except (OSError, ValueError):
-        return "cannot be read"
+        secret(reference)
+    except ConfigurationError as error:
+        remedy = (
+            f"Put the secret there, where configure and the worker run, or name another {_place(reference)}."
+        )
+        wrongs.add(path, error.detail, remedy)
+
+
+def _place(reference: str) -> str:
+    return "variable" if reference.startswith("env:") else "file"
 
 
 def _note_limits(part: Part, layout: Layout) -> None:

@@ -192,6 +192,8 @@ def _read(
             if wrongs.partial and error["type"] == "missing":
                 continue
             place = tuple(step for step in error["loc"] if step != "[key]")
+            if wrongs.has((*path, *place)):
+                continue
             names = known if len(place) == 1 else _members_at(kind, place[:-1])
             wrongs.add((*path, *place), *in_words(error, (*path, *place), names))
     else:

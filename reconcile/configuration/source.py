@@ -81,15 +81,20 @@ def _text(file: FilePath) -> str:
 def _not_toml(error: tomllib.TOMLDecodeError, lines: list[str]) -> Wrong:
     place = _PLACE.match(str(error))
     what = place["what"] if place else str(error)
-    line = int(place["line"]) if place and place["line"] else None
+    line = int(place["line"]) if place and place["line"] else _last(lines)
     column = int(place["column"]) if place and place["column"] else None
     what = re.sub(r"'?\\n'?", "end of line", what).rstrip(".")
     return Wrong(
         f"This is not TOML: {what[:1].lower()}{what[1:]}.",
-        _remedy(what, lines[line - 1] if line else ""),
-        line=line or len(lines),
+        _remedy(what, lines[line - 1]),
+        line=line,
         column=column,
     )
+
+
+def _last(lines: list[str]) -> int:
+    """Return the number of the last line with something on it."""
+    return max((number for number, line in enumerate(lines, start=1) if line.strip()), default=1)
 
 
 def _remedy(what: str, line: str) -> str:
@@ -110,7 +115,8 @@ def _remedy(what: str, line: str) -> str:
 
 def _left_out(wrong: Wrong, lines: list[str]) -> bool:
     """Leave a wrong line out, to come to the next; False where nothing after it can be trusted."""
-    if wrong.line is None or "unclosed" in wrong.what or not lines[wrong.line - 1].strip():
+    unclosed = any(word in wrong.what for word in ("unclosed", "unterminated"))
+    if wrong.line is None or unclosed or not lines[wrong.line - 1].strip():
         return False
     first = wrong.line - 1
     last = first + 1

@@ -34,6 +34,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_call(part, name, wrongs)
     _check_set(part, layout, wrongs)
     _check_four_eyes(part, layout, wrongs)
+    _check_pauses(part, wrongs)
     contract = contract_of(part, layout)
     if contract is not None:
         _check_key_field(part, layout, wrongs)
@@ -103,7 +104,7 @@ def _check_needed(part: Part, wrongs: Wrongs) -> None:
     for name in ("lookup", "list"):
         if name in part.raw and "record" not in part.raw:
             remedy = f"Add a section [{dotted((*part.path, 'record'))}] with id and reference."
-            wrongs.add((*part.path, name), "Nothing says how to read what comes back.", remedy)
+            wrongs.add((*part.path, "record"), f"Nothing says how to read what {name} brings back.", remedy)
 
 
 def _check_template(part: Part, wrongs: Wrongs) -> None:
@@ -174,16 +175,23 @@ def _check_four_eyes(part: Part, layout: Layout, wrongs: Wrongs) -> None:
 def check_amounts(amounts: Mapping[str, object], path: Path, wrongs: Wrongs) -> None:
     """Check a table of amounts by currency: text, known currencies, not below nought."""
     for currency, amount in amounts.items():
-        remedy = f'Write the amount as text: {currency} = "10.00".'
+        place: Path = (*path, currency)
         try:
-            below = money.parse(str(amount), currency).amount < 0 or not isinstance(amount, str)
+            example = f"{10:.{money.decimals(currency)}f}"
         except money.UnknownCurrency as error:
-            wrongs.add((*path, currency), error.detail, "Write the code in capitals, such as ZAR.")
-        except money.MoneyError as error:
-            wrongs.add((*path, currency), error.detail, remedy)
+            wrongs.add(place, error.detail, "Write the code in capitals, such as ZAR.")
         else:
-            if below:
-                wrongs.add((*path, currency), "The amount is no text, or is below nought.", remedy)
+            if why := _wrong_amount(amount, currency):
+                wrongs.add(place, why, f'Write the amount as text: {currency} = "{example}".')
+
+
+def _wrong_amount(amount: object, currency: str) -> str:
+    if not isinstance(amount, str):
+        return "An amount is text, so that it stays exact."
+    try:
+        return "The amount is below nought." if money.parse(amount, currency).amount < 0 else ""
+    except money.MoneyError as error:
+        return error.detail
 
 
 def _check_key_field(part: Part, layout: Layout, wrongs: Wrongs) -> None:
@@ -197,14 +205,18 @@ def _check_key_field(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         )
 
 
+def _check_pauses(part: Part, wrongs: Wrongs) -> None:
+    policy = part.get("retry", RetryPolicy)
+    if policy is not None and policy.cap_s < policy.base_s:
+        what = f"cap ({duration(policy.cap_s)}) is shorter than base ({duration(policy.base_s)})."
+        wrongs.add((*part.path, "retry", "cap"), what, "Write a cap at least as long as base.")
+
+
 def _check_limits(part: Part, contract: Contract, *, layout: Layout, wrongs: Wrongs) -> None:
     policy, window_s = policy_of(part, contract), key_window_s(contract)
     path: Path = (*part.path, "retry")
     if policy is None:
         return
-    if policy.cap_s < policy.base_s:
-        what = f"cap ({duration(policy.cap_s)}) is shorter than base ({duration(policy.base_s)})."
-        wrongs.add((*path, "cap"), what, "Write a cap at least as long as base.")
     if window_s == 0:
         place = dotted((*part.path, "contract"))
         layout.notes.append(

@@ -9,6 +9,9 @@ from reconcile.configuration.wrongs import Path, choices
 
 DURATION = 'Write a duration such as "30s", "5m", "24h" or "35d".'
 
+JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.org explains them."
+
+_NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
 _UNSHOWN = frozenset({"auth", "headers"})
 """A secret may stand here by mistake, and must not be printed again."""
@@ -84,9 +87,9 @@ def refused(message: str, *, value: str = "") -> tuple[str, str]:
     """Return what is wrong and its remedy for a message of the rules, whose parts a semicolon divides."""
     if message.startswith("write a duration"):
         return f"{value} is not a duration.", DURATION
+    if _NOT_JMESPATH in message:
+        why = message.partition(_NOT_JMESPATH)[2].partition("\n")[0].partition(", for expression")[0]
+        return f"This is not a JMESPath expression: {why.rstrip(':.')}.", JMESPATH
     what, _, remedy = " ".join(message.split()).partition("; ")
     what = f"{what[:1].upper()}{what[1:]}."
-    return (
-        what,
-        f"{remedy[:1].upper()}{remedy[1:]}." if remedy else "Correct it; docs/configuration.md shows how.",
-    )
+    return what, f"{remedy[:1].upper()}{remedy[1:]}." if remedy else "Add what is missing."

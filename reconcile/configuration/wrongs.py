@@ -35,8 +35,8 @@ class Wrongs:
     """Some lines could not be read at all, so that nothing can be called missing."""
 
     def add(self, path: Path, what: str, remedy: str) -> None:
-        """Note what is wrong at a path, unless something there was wrong before."""
-        if not self.has(path):
+        """Note what is wrong at a path, unless it was complained about before."""
+        if all(wrong.path != path for wrong in self.found):
             self.found.append(Wrong(what=what, remedy=remedy, path=path))
 
     def has(self, path: Path) -> bool:

@@ -54,5 +54,5 @@ class Command(BaseCommand):
 
 def _refusal(file: Path, refused: Refused) -> str:
     many = len(refused.wrongs)
-    count = "One line is wrong" if many == 1 else f"{many} lines are wrong"
+    count = "One thing is wrong" if many == 1 else f"{many} things are wrong"
     return f"{file.name} is refused, and nothing was changed. {count}:\n{refused}"
