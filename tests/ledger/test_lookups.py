@@ -1,0 +1,258 @@
+"""Asking what the destination holds: what counts as proof, and what never does."""
+
+import uuid
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from ledger.destinations import listing, lookups
+from ledger.destinations.connectors.base import IncompletePull
+from ledger.models import Lookup, Operation
+from ledger.rules.states import CaseKind, State, Verdict
+from tests.databases import Clock
+from tests.sandboxes import Sandbox
+from tests.stories import CALLS, Durban, done
+
+UNSETTLED_S = 31
+
+
+@pytest.fixture
+def durban(clock: Clock, sandbox: Sandbox) -> Durban:
+    return Durban(clock, sandbox.url)
+
+
+def look(operation: Operation, *, actor: str = "worker") -> Lookup:
+    return lookups.look(operation, actor=actor, reason="To see.")
+
+
+def ask_by(durban: Durban, **lookup: Any) -> None:
+    """Change how it is looked up, as `configure` does: what it has proved counts no longer."""
+    durban.invoice.calls = {**CALLS, "lookup": {**CALLS["lookup"], **lookup}}
+    durban.invoice.lookup_proved_at = None
+    durban.invoice.save(update_fields=["calls", "lookup_proved_at"])
+
+
+def there(sandbox: Sandbox, operation: Operation, **changes: object) -> None:
+    """Make its record over there, as a try whose answer was lost did."""
+    record = {"total": "1240.00", "currency": "ZAR", "metadata": {"operation": operation.key}, **changes}
+    assert sandbox.call("POST", "/invoices", body=record).status == 201
+
+
+def known(durban: Durban, sandbox: Sandbox) -> Operation:
+    """A completed operation whose record is there."""
+    operation = durban.invoiced(1)
+    there(sandbox, operation)
+    return durban.tried(operation, done("INV-1101"))
+
+
+# --- never absent
+
+
+def test_an_operation_without_look_up_is_refused(durban: Durban) -> None:
+    operation, _, _ = durban.reminded(483)
+    with pytest.raises(lookups.NoLookup, match="Mailroom cannot be checked"):
+        look(operation)
+
+
+@pytest.mark.parametrize("mode", ["ignore_filter", "garble", "drop_before", "error_before", "truncate"])
+def test_a_destination_that_misbehaves_could_not_be_looked_at(
+    durban: Durban, sandbox: Sandbox, mode: str
+) -> None:
+    known(durban, sandbox)
+    operation = durban.silent(483)
+    durban.clock.advance(UNSETTLED_S)
+    sandbox.faults(mode, "GET")
+    found = look(operation)
+    assert (found.verdict, found.complete, found.proof) == (Verdict.COULD_NOT_LOOK, False, False)
+    assert found.why
+    assert durban.again(operation).state == State.UNCERTAIN
+
+
+def test_a_404_from_a_wrong_path_could_not_look_and_ends_with_a_person(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    ask_by(durban, path="/invoicez?reference={key}")
+    durban.invoice.contract = {**durban.invoice.contract, "idempotency": "none"}
+    durban.invoice.save(update_fields=["contract"])
+    operation = durban.silent(483)
+    for _ in range(3):
+        durban.clock.advance(600)
+        assert look(durban.again(operation)).verdict == Verdict.COULD_NOT_LOOK
+    operation = durban.again(operation)
+    assert (operation.state, operation.cases.open().get().kind) == (State.UNCERTAIN, CaseKind.COULD_NOT_LOOK)
+
+
+def test_a_destination_that_is_down_could_not_be_looked_at(durban: Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    sandbox.kill()
+    assert look(operation).why == "The connection was refused."
+
+
+def test_a_missing_secret_or_a_failing_connector_could_not_look(
+    durban: Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOOKS_TOKEN", raising=False)
+    operation = durban.silent(483)
+    books = durban.invoice.destination
+    books.connection = {**books.connection, "auth": {"kind": "bearer", "token": "env:BOOKS_TOKEN"}}
+    books.save(update_fields=["connection"])
+    found = look(durban.again(operation))
+    assert (found.verdict, "BOOKS_TOKEN" in found.why) == (Verdict.COULD_NOT_LOOK, True)
+
+    monkeypatch.setenv("BOOKS_TOKEN", "any")
+    books.connector = "tests.ledger.odd_connectors:FailsToLook"
+    books.save(update_fields=["connector"])
+    found = look(durban.again(operation))
+    assert found.why == "The connector failed (RuntimeError)."
+
+
+# --- absence
+
+
+def test_absence_is_no_proof_before_the_look_up_has_found_anything(durban: Durban) -> None:
+    operation = durban.silent(483)
+    durban.clock.advance(UNSETTLED_S)
+    found = look(operation)
+    assert (found.verdict, found.complete, found.proof) == (Verdict.ABSENT, True, False)
+    assert found.control_reference == ""
+
+
+def test_absence_makes_the_look_up_prove_itself_on_a_known_record(durban: Durban, sandbox: Sandbox) -> None:
+    known(durban, sandbox)
+    operation = durban.silent(483)
+    durban.clock.advance(UNSETTLED_S)
+    found = look(operation)
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, True, "INV-1101")
+    durban.invoice.refresh_from_db()
+    assert durban.invoice.lookup_proved_at is not None
+
+
+def test_absence_before_the_settle_time_is_no_proof(durban: Durban, sandbox: Sandbox) -> None:
+    known(durban, sandbox)
+    found = look(durban.silent(483))
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, False, "INV-1101")
+
+
+def test_a_look_up_that_asks_the_wrong_question_proves_nothing(durban: Durban, sandbox: Sandbox) -> None:
+    known(durban, sandbox)
+    ask_by(durban, path="/invoices?reference={source.reference}")
+    operation = durban.silent(483)
+    durban.clock.advance(UNSETTLED_S)
+    found = look(operation)
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, False, "")
+
+
+def test_a_record_known_at_another_account_proves_nothing(durban: Durban, sandbox: Sandbox) -> None:
+    known(durban, sandbox)
+    books = durban.invoice.destination
+    books.account = "other"
+    books.save(update_fields=["account"])
+    operation = durban.silent(483)
+    durban.clock.advance(UNSETTLED_S)
+    assert not look(durban.again(operation)).proof
+
+
+# --- what is there
+
+
+def test_one_match_completes_it(durban: Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    there(sandbox, operation)
+    found = look(operation)
+    operation = durban.again(operation)
+    assert (found.verdict, operation.state, operation.evidence) == (
+        Verdict.ONE_MATCH,
+        State.COMPLETED,
+        "lookup",
+    )
+    assert operation.destination_reference == "INV-1101"
+
+
+def test_several_are_held_and_kept_as_found(durban: Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(471)
+    for _ in range(4):
+        there(sandbox, operation)
+    found = look(operation)
+    assert (found.verdict, [record["id"] for record in found.records]) == (
+        Verdict.SEVERAL,
+        ["INV-1101", "INV-1102", "INV-1103", "INV-1104"],
+    )
+    assert durban.again(operation).cases.open().get().kind == CaseKind.SEVERAL
+
+
+def test_a_void_record_beside_the_one_that_stands_is_history(durban: Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    there(sandbox, operation)
+    sandbox.call("POST", "/invoices/INV-1101/void")
+    there(sandbox, operation)
+    assert look(operation).verdict == Verdict.ONE_MATCH
+    assert durban.again(operation).destination_reference == "INV-1102"
+
+
+def test_only_a_void_record_is_a_difference(durban: Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    there(sandbox, operation)
+    sandbox.call("POST", "/invoices/INV-1101/void")
+    found = look(operation)
+    assert (found.verdict, found.records[0]["differs"]) == (Verdict.DIFFERS, ["status"])
+
+
+def test_another_amount_is_a_difference(durban: Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    there(sandbox, operation, total="1204.00")
+    found = look(operation)
+    assert (found.verdict, found.records[0]["differs"]) == (Verdict.DIFFERS, ["amount"])
+    assert durban.again(operation).state == State.UNCERTAIN
+
+
+def test_a_longer_key_that_contains_ours_is_anothers(durban: Durban, sandbox: Sandbox) -> None:
+    known(durban, sandbox)
+    operation, longer = durban.silent(48), durban.invoiced(48)
+    longer.key += "1"
+    there(sandbox, longer)
+    sandbox.faults("substring_filter", "GET", count=None)
+    assert look(operation).verdict == Verdict.COULD_NOT_LOOK
+    paging = {"style": "cursor", "next": "next_cursor", "parameter": "cursor"}
+    ask_by(durban, paging=paging)
+    assert look(durban.again(operation)).verdict == Verdict.ABSENT
+
+
+def test_a_persons_look_up_is_theirs_and_leaves_an_event(durban: Durban) -> None:
+    operation, command_id = durban.silent(483), uuid.uuid4()
+    found = lookups.look(operation, actor="ann", reason="A customer asked.", command_id=command_id)
+    event = operation.events.filter(kind="looked").get()
+    assert (found.actor, event.actor, event.reason, event.command_id) == (
+        "ann",
+        "ann",
+        "A customer asked.",
+        command_id,
+    )
+
+
+# --- listing
+
+
+def test_a_type_without_list_cannot_be_pulled(durban: Durban, clock: Clock) -> None:
+    with pytest.raises(IncompletePull, match="name no list"):
+        next(listing.pages(durban.invoice, since=clock.now()))
+
+
+def test_nothing_is_listed_while_a_transaction_is_open(
+    durban: Durban, sandbox: Sandbox, clock: Clock
+) -> None:
+    paging = {"style": "cursor", "next": "next_cursor", "parameter": "cursor"}
+    durban.invoice.calls = {
+        **CALLS,
+        "list": {"path": "/invoices?updated_since={since}&limit=1", "items": "data", "paging": paging},
+    }
+    durban.invoice.save(update_fields=["calls"])
+    durban.invoice.__dict__.pop("how", None)
+    there(sandbox, durban.invoiced(1))
+    there(sandbox, durban.invoiced(2))
+    since = clock.now().replace(year=2020)
+    assert [len(page) for page in listing.pages(durban.invoice, since=since)] == [1, 1]
+    pages = listing.pages(durban.invoice, since=since)
+    next(pages)
+    with transaction.atomic(), pytest.raises(RuntimeError, match="transaction"):
+        next(pages)
