@@ -63,8 +63,8 @@ def _check_addresses(part: Part, wrongs: Wrongs) -> None:
         path: Path = (*part.path, "open_url")
         if not open_url.startswith(("http://", "https://")):
             wrongs.add(path, "People could not open this address.", "Begin with http:// or https://.")
-        for name in placeholders.unknown(open_url, placeholders.LOOKUP):
-            remedy = "Use {destination_reference} or {key}."
+        for name in placeholders.unknown(open_url, frozenset({"destination_reference"})):
+            remedy = "Use {destination_reference}."
             wrongs.add(path, f"Nothing can be put in place of {{{name}}}.", remedy)
 
 
