@@ -9,9 +9,9 @@ from urllib.parse import quote
 from ledger.rules.errors import Malformed
 from ledger.rules.paths import split
 
-SET = frozenset({"key", "type", "amount", "currency", "source.system", "source.reference", "source.version"})
-"""What `set` may name: only what is known when an operation is handed over, and never changes afterwards."""
-SEND = SET | {"idempotency_key"}
+SET = frozenset({"key", "source.system", "source.reference", "source.version"})
+"""What `set` may name: only what tells the operation apart, and never changes afterwards."""
+SEND = SET | {"type", "amount", "currency", "idempotency_key"}
 """What the path and the headers of a send may name."""
 LOOKUP = SEND | {"destination_reference"}
 """What a look-up may name."""
