@@ -5,6 +5,7 @@ import socket
 import ssl
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,7 @@ from ledger.destinations.connectors.wire import ssl_context
 from ledger.rules.calls import Auth
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Malformed
-from tests.ledger.wires import KEY, answering, connector, looking, reset, sending, serving
+from tests.ledger.wires import KEY, answering, certificate, connector, looking, reset, sending, serving
 from tests.sandboxes import Sandbox
 
 
@@ -310,10 +311,21 @@ def test_oauth2_is_said_to_be_missing() -> None:
         connector("http://127.0.0.1:9", auth=auth.stored())
 
 
-def test_certificates_are_checked() -> None:
-    context = ssl_context()
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname
+def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pem = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    with serving(answering(b'{"id": "INV-1"}'), tls=context) as wire:
+        answer = connector(wire.url).send(sending())
+        assert (answer.stage, answer.detail) == ("not_sent", "The certificate was not accepted (TLS).")
+        assert wire.requests == []
+
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+        ssl_context.cache_clear()
+        try:
+            assert connector(wire.url).send(sending()).body == {"id": "INV-1"}
+        finally:
+            ssl_context.cache_clear()
 
 
 # --- the real thing

@@ -1,10 +1,20 @@
 """A server made of bare sockets, for what no honest HTTP server does; and connectors to it."""
 
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from ledger.destinations.connectors.base import LookRequest, SendRequest, Target
 from ledger.destinations.connectors.http import HttpConnector
@@ -30,10 +40,11 @@ class Wire:
 
 
 @contextmanager
-def serving(handler: Handler, *, read: bool = True) -> Iterator[Wire]:
+def serving(handler: Handler, *, read: bool = True, tls: ssl.SSLContext | None = None) -> Iterator[Wire]:
     """Serve each connection by `handler(connection, request)`; the connection is closed when it returns."""
+    scheme = "https" if tls else "http"
     listener = socket.create_server(("127.0.0.1", 0))
-    wire = Wire(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    wire = Wire(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}")
 
     def serve() -> None:
         while not wire.stop.is_set():
@@ -41,7 +52,10 @@ def serving(handler: Handler, *, read: bool = True) -> Iterator[Wire]:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            with connection, suppress(OSError):
+            with (
+                suppress(OSError),
+                tls.wrap_socket(connection, server_side=True) if tls else connection as connection,
+            ):
                 connection.settimeout(10)
                 request = whole_request(connection) if read else b""
                 wire.requests.append(request)
@@ -89,6 +103,31 @@ def reset(connection: socket.socket) -> None:
     """Close with a reset instead of an end."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 that nobody has vouched for, and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Durban Books")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    plain = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file = folder / "books.pem"
+    file.write_bytes(made.public_bytes(Encoding.PEM) + key.private_bytes(*plain))
+    return file
 
 
 def connector(url: str, **connection: object) -> HttpConnector:
