@@ -1,11 +1,14 @@
 """Fixtures for every floor: a database of its own for each test, a clock that obeys, real processes."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
 # The settings are read on import, so what they read comes first. No test ever sees the developer's own data.
 SCRATCH = Path(tempfile.mkdtemp(prefix="tieout-tests-"))
+atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)
 os.environ.update(
     DJANGO_SETTINGS_MODULE="config.settings",
     DATA_DIR=str(SCRATCH / "data"),
@@ -17,7 +20,6 @@ os.environ.update(
 for name in ("DATABASE_OWNER_URL", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEBUG", "BEHIND_TLS"):
     os.environ.pop(name, None)
 
-import shutil  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 
 import django  # noqa: E402
@@ -50,10 +52,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture(scope="session", autouse=True)
 def scratch() -> Iterator[Path]:
-    """A folder for the whole run, swept away at its end; also what runs that were killed have left."""
+    """A folder for the whole run; what runs that were killed have left is swept away."""
     sweep(SCRATCH)
     yield SCRATCH
-    shutil.rmtree(SCRATCH, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
