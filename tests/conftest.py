@@ -51,10 +51,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 @pytest.fixture(scope="session", autouse=True)
-def scratch() -> Iterator[Path]:
+def scratch() -> Path:
     """A folder for the whole run; what runs that were killed have left is swept away."""
     sweep(SCRATCH)
-    yield SCRATCH
+    return SCRATCH
 
 
 @pytest.fixture(scope="session")
