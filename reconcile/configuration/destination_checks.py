@@ -1,10 +1,7 @@
 """What is checked of a destination beyond its lines: connector, address, and that its secrets are there."""
 
 import importlib
-from typing import Any
 from urllib.parse import urlsplit
-
-from django.conf import settings
 
 from ledger.destinations.connectors.base import LATER, ConfigurationError, secret
 from ledger.rules import placeholders
@@ -12,7 +9,11 @@ from ledger.rules.calls import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import SECRETS, Part
+from reconcile.configuration.showing import duration
 from reconcile.configuration.wrongs import Path, Wrongs
+
+LONGEST_TIMEOUT_S = 480
+"""Twice this, with time to record, is as long as the worker lets one task run."""
 
 
 def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
@@ -22,7 +23,9 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_connector(part, connector, wrongs)
     _check_addresses(part, wrongs)
     _check_auth(part, wrongs)
-    _note_limits(part, layout)
+    _check_timeout(part, wrongs)
+    if "rate" in part.raw:
+        layout.notes.append(f"{dotted((*part.path, 'rate'))} is kept; it does not slow anything down yet.")
 
 
 def _check_connector(part: Part, connector: str, wrongs: Wrongs) -> None:
@@ -113,16 +116,8 @@ def _place(reference: str) -> str:
     return "variable" if reference.startswith("env:") else "file"
 
 
-def _note_limits(part: Part, layout: Layout) -> None:
+def _check_timeout(part: Part, wrongs: Wrongs) -> None:
     connection = part.get("connection", Connection)
-    if connection is None:
-        return
-    if "rate" in part.raw:
-        layout.notes.append(f"{dotted((*part.path, 'rate'))} is kept; it does not slow anything down yet.")
-    cluster: dict[str, Any] = settings.Q_CLUSTER
-    longest = (cluster["timeout"] - 10) / 2
-    if connection.timeout_s > longest:
-        layout.notes.append(
-            f"{dotted((*part.path, 'timeout'))}: the worker may cut off a try that takes more than "
-            f"{longest:g} s; it is then uncertain."
-        )
+    if connection is not None and connection.timeout_s > LONGEST_TIMEOUT_S:
+        what = f"A time-out of {duration(connection.timeout_s)} is too long for the worker."
+        wrongs.add((*part.path, "timeout"), what, f'Write at most "{duration(LONGEST_TIMEOUT_S)}".')

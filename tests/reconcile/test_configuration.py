@@ -306,6 +306,7 @@ def test_a_secret_file_must_be_there_with_something_in_it(configure: Configure, 
     [
         ("timeout", '"0s"', "Write more than 0."),
         ("timeout", '"99999d"', "longer than ten years"),
+        ("timeout", '"9m"', 'Write at most "8m".'),
         ("timeout", '"10s"\nauth = { kind = "oauth2", client_secret = "env:X" }', "not available yet"),
         ("timeout", '"10s"\nconnector = "json:nothing"', "json has no class nothing"),
         ("timeout", '"10s"\nconnector = "no.such:Connector"', "there is no module no"),
