@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from ledger.models import Heartbeat
 from tests.processes import Spawn
 
 START_S = 30
+SIZE = 6
 
 
 def until(met: Callable[[], object], *, seconds: float = 10, what: str = "it") -> None:
@@ -36,10 +37,10 @@ class Worker:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def started(cls, spawn: Spawn, **environ: str) -> "Worker":
+    def started(cls, spawn: Spawn) -> "Worker":
         """Start one and wait for the first beat of its own queue."""
         before = last_beat()
-        worker = cls(spawn("worker", "manage.py", "worker", **environ))
+        worker = cls(spawn("worker", "manage.py", "worker"))
         until(lambda: last_beat() != before, seconds=START_S, what="The worker's first beat")
         return worker
 
@@ -61,8 +62,28 @@ class Worker:
         return sorted(self.sentinel.children(), key=lambda process: process.pid)
 
     def cluster(self) -> list[psutil.Process]:
-        """Every process of its cluster."""
-        return [] if self.main is None else [self.main, *self.main.children(recursive=True)]
+        """Every process of its cluster that has not ended meanwhile."""
+        try:
+            return [] if self.main is None else [self.main, *self.main.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+    def whole(self) -> bool:
+        """Whether all six processes of its cluster are there."""
+        return len(self.cluster()) == SIZE
+
+    def beats_again(self, *, seconds: float = 10) -> None:
+        """Wait for a beat after this moment."""
+        before = last_beat()
+        until(lambda: last_beat() != before, seconds=seconds, what="Another beat")
+
+    def kill(self) -> None:
+        """End all of it at once, as a power cut does: supervisor and cluster."""
+        everything = [psutil.Process(self.process.pid), *self.cluster()]
+        for one in everything:
+            one.kill()
+        self.process.wait()
+        until(lambda: not living(everything), what="The end of all")
 
 
 def living(processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -71,6 +92,9 @@ def living(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def worker(spawn: Spawn) -> Worker:
+def worker(spawn: Spawn) -> Iterator[Worker]:
     """A worker on this test's database through whose queue the first beat has gone."""
-    return Worker.started(spawn)
+    started = Worker.started(spawn)
+    yield started
+    # Its cluster goes with it; waiting for a farewell would cost every test two seconds.
+    started.process.kill()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection, models, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -49,7 +50,10 @@ def take(due: "models.QuerySet[Operation]", *, oldest: str, limit: int) -> list[
     free = Q(nudged_at=None) | Q(nudged_at__lte=now - timedelta(seconds=AGAIN_S))
     rows = due.filter(free).order_by(oldest).select_for_update(skip_locked=True, of=("self",))
     with transaction.atomic(), connection.cursor() as cursor:
-        sql, parameters = rows.values("id")[:limit].query.sql_with_params()
+        try:
+            sql, parameters = rows.values("id")[:limit].query.sql_with_params()
+        except EmptyResultSet:  # Django sees without the database that nothing can be due
+            return []
         cursor.execute(TAKE.format(due=sql), parameters)
         return sorted((Taken(*row) for row in cursor.fetchall()), key=lambda taken: taken.pk)
 

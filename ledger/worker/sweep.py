@@ -42,28 +42,30 @@ class Sweep:
         What cannot be done for one operation is said, and tried again half a minute later; only the loss of
         the database ends a pass.
         """
-        rooms = (
-            self._take_up(_out_of_lease, "lease_until", _expire),
-            self._take_up(_lapsed, "id", _settle),
-            self._take_up(_beyond_limits, "accepted_at", _settle),
-            _nudge_sends(_permitted, "id", most=WAITING_MAX),
-            self._take_up(_to_resolve, "look_at", _resolve),
-            _nudge_sends(_due, "next_try_at", most=SENDS_MAX),
-        )
+        all_done = [_alone(part, name) is not False for name, part in PARTS.items()]
         for hook in self._hooks:
             _alone(hook, f"{hook.__module__}.{hook.__name__}")
-        return not all(rooms)
+        return not all(all_done)
 
-    def _take_up(self, due: Due, oldest: str, act: Callable[[Taken], None]) -> bool:
-        """Act on each operation that is due, the oldest first; False where time ran out."""
-        until = time.monotonic() + PART_S
-        while time.monotonic() < until:
-            taken = nudging.take(due(database_now()), oldest=oldest, limit=BATCH)
-            for one in taken:
-                _alone(partial(act, one), f"Operation {one.pk}")
-            if len(taken) < BATCH:
-                return True
-        return False
+
+def _take_up(due: Due, act: Callable[[Taken], None], *, oldest: str) -> bool:
+    """Act on each operation that is due, the oldest first; False where time ran out."""
+    until = time.monotonic() + PART_S
+    while time.monotonic() < until:
+        taken = nudging.take(due(database_now()), oldest=oldest, limit=BATCH)
+        for one in taken:
+            _alone(partial(act, one), f"Operation {one.pk}")
+        if len(taken) < BATCH:
+            return True
+    return False
+
+
+def _nudge_sends(due: Due, *, oldest: str, most: int) -> bool:
+    """Nudge what the queue has room for; False where that was not all."""
+    room = min(most - nudging.waiting(), BATCH)
+    if room <= 0:
+        return not due(database_now()).exists()
+    return nudging.nudge_sends(due(database_now()), oldest=oldest, limit=room) < room
 
 
 def _out_of_lease(now: datetime) -> "QuerySet[Operation]":
@@ -78,13 +80,19 @@ def _lapsed(now: datetime) -> "QuerySet[Operation]":
 def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
     """Waiting operations of either performer whose time is over: a caller that never came back, for one."""
     types: dict[float, list[int]] = defaultdict(list)
-    for kind in OperationType.objects.only("retry"):
-        types[kind.policy.elapsed_s].append(kind.pk)
+    for kind in OperationType.objects.only("name", "retry"):
+        elapsed_s = _alone(partial(_elapsed_s, kind), f"The rules of {kind.name}")
+        if isinstance(elapsed_s, float):
+            types[elapsed_s].append(kind.pk)
     over = Q(pk__in=[])
     for elapsed_s, kinds in types.items():
         over |= Q(operation_type__in=kinds, accepted_at__lte=now - timedelta(seconds=elapsed_s))
     tried = Operation.objects.filter(state=State.PENDING, attempt_count__gt=0, next_try_at__lte=now)
     return tried.filter(over, held_at=None)
+
+
+def _elapsed_s(kind: OperationType) -> float:
+    return kind.policy.elapsed_s
 
 
 def _permitted(now: datetime) -> "QuerySet[Operation]":
@@ -115,19 +123,23 @@ def _resolve(one: Taken) -> None:
         nudging.nudge_look(one)
 
 
-def _nudge_sends(due: Due, oldest: str, *, most: int) -> bool:
-    """Nudge what the queue has room for; False where that was not all."""
-    room = min(most - nudging.waiting(), BATCH)
-    if room <= 0:
-        return not due(database_now()).exists()
-    return nudging.nudge_sends(due(database_now()), oldest=oldest, limit=room) < room
-
-
-def _alone(act: Callable[[], object], what: str) -> None:
-    """Let nothing that goes wrong here keep the others waiting, except the loss of the database."""
+def _alone(act: Callable[[], object], what: str) -> object:
+    """Let nothing that goes wrong here keep the rest waiting, except the loss of the database."""
     try:
-        act()
+        return act()
     except Exception as error:
         if not connection.is_usable():
             raise
         log.error("%s could not be taken up: %s", what, in_words(error))  # noqa: TRY400 - text may carry values
+        return None
+
+
+# What a person has just allowed goes before what software has to look at, and that before new work.
+PARTS: dict[str, Callable[[], bool]] = {
+    "Leases that ran out": partial(_take_up, _out_of_lease, _expire, oldest="lease_until"),
+    "Permits that lapsed": partial(_take_up, _lapsed, _settle, oldest="id"),
+    "Limits that were reached": partial(_take_up, _beyond_limits, _settle, oldest="accepted_at"),
+    "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
+    "Doubts to resolve": partial(_take_up, _to_resolve, _resolve, oldest="look_at"),
+    "Sends that are due": partial(_nudge_sends, _due, oldest="next_try_at", most=SENDS_MAX),
+}

@@ -1,0 +1,238 @@
+"""The worker as a real process: what ends with it, what is brought back, and what does it no harm."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from django.db import connections
+from django.utils import timezone
+from django_q.models import OrmQ
+from django_q.tasks import async_task
+
+from ledger.models import Operation
+from ledger.rules.states import State
+from tests.databases import Clock, Database
+from tests.processes import LOGS, Spawn
+from tests.sandboxes import Sandbox
+from tests.stories import Durban
+from tests.workers import Worker, last_beat, living, until
+
+BEAT = "ledger.worker.tasks.beat"
+BACK_S = 30
+"""A silent cluster is ended after twelve seconds, and a new one needs a few to start on a busy machine."""
+
+
+@pytest.fixture
+def words(request: pytest.FixtureRequest) -> "Words":
+    return Words(request.node.stash.setdefault(LOGS, []))
+
+
+class Words:
+    """What the processes of a test have said."""
+
+    def __init__(self, logs: list[Path]) -> None:
+        self.logs = logs
+
+    def __contains__(self, text: str) -> bool:
+        return self.count(text) > 0
+
+    def count(self, text: str) -> int:
+        return sum(log.read_text(errors="replace").count(text) for log in self.logs)
+
+
+@contextmanager
+def unreachable(database: Database) -> Iterator[None]:
+    """The database is down: nobody gets in, and who was in is thrown out."""
+    connections.close_all()
+    other = database.superuser_url.replace(f"/{database.name}?", "/postgres?")
+    door = Database("postgres", other, other, other)
+    door.as_superuser(
+        f"ALTER DATABASE {database.name} ALLOW_CONNECTIONS false",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database.name}'",
+    )
+    try:
+        yield
+    finally:
+        door.as_superuser(f"ALTER DATABASE {database.name} ALLOW_CONNECTIONS true")
+
+
+def test_sigterm_leaves_no_process(worker: Worker, words: Words) -> None:
+    everything = worker.cluster()
+    began = time.monotonic()
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(10) == 0
+    assert time.monotonic() - began < 10
+    assert not living(everything)
+    assert "ERROR" not in words
+
+
+def test_sigint_in_the_middle_of_a_long_send_leaves_no_process(
+    worker: Worker, clock: Clock, sandbox: Sandbox
+) -> None:
+    durban = Durban(clock, base_url=sandbox.url)
+    slow(durban, timeout_s=40)
+    sandbox.faults("delay_after", arg=30)
+    operation = durban.invoiced(1)
+    until(lambda: sandbox.effects(operation.key), what="The effect")
+    everything = worker.cluster()
+    began = time.monotonic()
+    worker.process.send_signal(signal.SIGINT)
+    assert worker.process.wait(10) == 0
+    assert time.monotonic() - began < 10
+    assert not living(everything)
+    # What it was sending is in doubt, and its lease tells when.
+    assert durban.again(operation).state == State.RUNNING
+
+
+def slow(durban: Durban, *, timeout_s: float) -> None:
+    """Let a send take so long, and its lease."""
+    type(durban.invoice.destination).objects.update(
+        connection={"base_url": durban.base_url, "timeout": timeout_s}
+    )
+    type(durban.invoice).objects.update(lease_s=2 * timeout_s + 10)
+
+
+def test_kill_of_the_supervisor_leaves_no_cluster_behind(worker: Worker) -> None:
+    everything = worker.cluster()
+    assert len(everything) == 6
+    worker.process.kill()
+    until(lambda: not living(everything), seconds=5, what="The cluster's end")
+
+
+@pytest.mark.parametrize("who", ["main", "sentinel"])
+def test_a_killed_head_leaves_nobody_executing_and_is_replaced(worker: Worker, who: str) -> None:
+    everything = worker.cluster()
+    victim = worker.main if who == "main" else worker.sentinel
+    assert victim is not None
+    victim.kill()
+    until(lambda: not living(everything), seconds=5, what="The old cluster's end")
+    until(worker.whole, seconds=BACK_S, what="A new cluster")
+    worker.beats_again(seconds=BACK_S)
+
+
+def test_a_cluster_frozen_by_the_death_of_an_idle_worker_is_brought_back(
+    worker: Worker, words: Words
+) -> None:
+    """The idle worker that waits for a task holds the queue's lock; killed, nobody gets a task any more."""
+    everything = worker.cluster()
+    for idle in worker.hands[:2]:
+        idle.kill()
+    until(lambda: not living(everything), seconds=BACK_S, what="The frozen cluster's end")
+    worker.beats_again(seconds=BACK_S)
+    assert words.count("Nothing went through the queue for 12 s") == 1
+
+
+def test_a_cluster_that_acknowledges_nothing_is_brought_back(worker: Worker) -> None:
+    """What writes results back was killed while it waited: tasks run, and would run again and again."""
+    everything = worker.cluster()
+    worker.hands[2].kill()
+    until(lambda: not living(everything), seconds=BACK_S, what="The cluster's end")
+    worker.beats_again(seconds=BACK_S)
+
+
+def test_all_of_it_killed_in_a_send_and_started_again_makes_one_effect(
+    worker: Worker, spawn: Spawn, clock: Clock, sandbox: Sandbox
+) -> None:
+    durban = Durban(clock, base_url=sandbox.url)
+    sandbox.faults("delay_after", arg=30)
+    operation, next_one = durban.invoiced(1), durban.invoiced(2)
+    until(lambda: sandbox.effects(operation.key) or sandbox.effects(next_one.key), what="The effect")
+    worker.kill()
+    assert {State.RUNNING} <= states(operation, next_one)
+    # The queue's rows of the dead are locked for an hour; nobody waits for them.
+    clock.advance(65)
+    Worker.started(spawn)
+    until(lambda: states(operation, next_one) == {State.COMPLETED}, seconds=20, what="Both done")
+    for one in (operation, next_one):
+        assert sandbox.effects(one.key) == 1
+
+
+def states(*operations: Operation) -> set[str]:
+    """In which states these are."""
+    keys = [operation.pk for operation in operations]
+    return set(Operation.objects.filter(pk__in=keys).values_list("state", flat=True))
+
+
+def test_two_workers_on_one_queue_make_one_attempt_for_each_operation(
+    worker: Worker, spawn: Spawn, clock: Clock, sandbox: Sandbox
+) -> None:
+    """Known failure 10: two clusters picked the same task."""
+    durban = Durban(clock, base_url=sandbox.url)
+    Worker.started(spawn)
+    operations = [durban.invoiced(number) for number in range(12)]
+    for operation in operations * 3:
+        async_task("ledger.worker.tasks.send", operation.pk)
+    until(lambda: states(*operations) == {State.COMPLETED}, seconds=30, what="All done")
+    until(lambda: not OrmQ.objects.exclude(payload="").filter(lock__lt=timezone.now()), what="An empty queue")
+    for operation in operations:
+        assert operation.attempts.count() == 1
+        assert sandbox.deliveries(operation.key) == 1
+
+
+def test_a_task_that_outlasts_the_queues_patience_runs_twice_and_sends_once(
+    worker: Worker, clock: Clock, sandbox: Sandbox
+) -> None:
+    """Known failure 10: a task longer than the queue's retry time ran twice."""
+    durban = Durban(clock, base_url=sandbox.url)
+    sandbox.faults("delay_before", arg=2)
+    operation = durban.invoiced(1)
+    until(lambda: sandbox.deliveries(operation.key), what="The send")
+    # As if `retry` had passed: the same row is handed out again.
+    assert OrmQ.objects.filter(lock__gt=timezone.now()).update(lock=timezone.now())
+    until(lambda: states(operation) == {State.COMPLETED}, what="Done")
+    assert operation.attempts.count() == 1
+    assert sandbox.deliveries(operation.key) == 1
+
+
+def test_rows_that_nobody_can_read_do_no_harm(
+    worker: Worker, clock: Clock, sandbox: Sandbox, words: Words
+) -> None:
+    """SECRET_KEY was rotated, a function has gone, an operation was never there, a task is older than all."""
+    durban = Durban(clock, base_url=sandbox.url)
+    for payload in ("", "rubbish", "rubbish:with:colons", "gASVQgAAAAAAAAB9:1tQ2Zk:c2lnbmF0dXJl"):
+        OrmQ.objects.create(key="tieout", payload=payload, lock=timezone.now())
+    async_task("ledger.worker.tasks.gone", 1)
+    async_task("ledger.worker.tasks.send", 10**9)
+    async_task("ledger.worker.tasks.look", 10**9)
+    operation = durban.invoiced(1)
+    until(lambda: states(operation) == {State.COMPLETED}, seconds=20, what="Done")
+    until(lambda: not OrmQ.objects.filter(lock__lte=timezone.now()), what="An empty queue")
+    assert worker.process.poll() is None
+
+
+def test_a_database_that_was_away_is_worked_with_again(
+    worker: Worker, database: Database, words: Words
+) -> None:
+    with unreachable(database):
+        until(lambda: "The database cannot be worked with" in words, what="A word about it")
+        time.sleep(2)  # long enough for several more rounds: it is said once
+    until(lambda: "The database answers." in words, what="A word of its return")
+    worker.beats_again(seconds=40)
+    assert words.count("The database cannot be worked with") == 1
+
+
+def test_a_database_that_is_not_there_yet_is_waited_for(
+    database: Database, spawn: Spawn, words: Words
+) -> None:
+    with unreachable(database):
+        process = spawn("worker", "manage.py", "worker")
+        until(lambda: "The database cannot be worked with" in words, seconds=20, what="A word about it")
+        assert not psutil.Process(process.pid).children()
+    until(last_beat, seconds=30, what="The first beat")
+    assert process.poll() is None
+
+
+def test_a_worker_whose_database_is_away_can_be_stopped(
+    database: Database, worker: Worker, words: Words
+) -> None:
+    everything = worker.cluster()
+    with unreachable(database):
+        until(lambda: "The database cannot be worked with" in words, what="A word about it")
+        os.kill(worker.process.pid, signal.SIGTERM)
+        assert worker.process.wait(10) == 0
+    assert not living(everything)
