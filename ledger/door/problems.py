@@ -27,6 +27,7 @@ from ledger.rules.errors import (
 CONTENT_TYPE = "application/problem+json"
 UNAVAILABLE_S = 5
 BODY_MAX = 1024 * 1024
+CHAIN_MAX = 5
 
 logger = logging.getLogger("ledger.door")
 
@@ -98,7 +99,7 @@ def for_status(response: HttpResponseBase) -> HttpResponse:
         problem = document(refusal)
         problem["Allow"] = response.get("Allow", "")
         return problem
-    if status == 404:
+    if status in (403, 404):  # a 403 that is not ours is for want of a form's token, at no address of ours
         return document(refusal_of(Http404()))
     if status < 500:
         return document(Malformed("The request cannot be used: check its address, its host and headers."))
@@ -106,13 +107,15 @@ def for_status(response: HttpResponseBase) -> HttpResponse:
 
 
 def _without_values(error: BaseException) -> str:
-    """Say where and what kind; an exception's own text may carry a payload's or a row's values."""
+    """Say what kind and where; an exception's own text may carry a payload's or a row's values."""
     chain: list[str] = []
     seen: BaseException | None = error
-    while seen is not None and len(chain) < 5:
-        frames = traceback.extract_tb(seen.__traceback__)[-6:]
-        where = " < ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
-        state = getattr(seen, "sqlstate", None)
-        chain.append(f"{type(seen).__name__}{f' {state}' if state else ''} at {where}")
+    while seen is not None and len(chain) < CHAIN_MAX:
+        frames = traceback.extract_tb(seen.__traceback__)
+        ours = [frame for frame in frames if "site-packages" not in frame.filename] or frames[-1:]
+        where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(ours))
+        constraint = getattr(getattr(seen, "diag", None), "constraint_name", None)
+        named = [type(seen).__name__, getattr(seen, "sqlstate", None), constraint]
+        chain.append(" ".join(filter(None, [*named, f"at {where}" if where else ""])))
         seen = seen.__cause__
     return "; caused by ".join(chain)

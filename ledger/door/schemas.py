@@ -28,6 +28,10 @@ def _reference(value: str) -> str:
     return value
 
 
+Code = Annotated[str, Field(max_length=100), AfterValidator(_code)]
+Reference = Annotated[str, Field(max_length=200), AfterValidator(_reference)]
+
+
 class Taken(BaseModel):
     """A request's body: types are taken strictly, and what is not known is refused."""
 
@@ -77,9 +81,9 @@ class OutcomeIn(Taken):
 
     token: str
     outcome: Literal["succeeded", "accepted", "retryable", "rejected", "uncertain"]
-    destination_reference: Annotated[str, AfterValidator(_reference)] | None = Field(None, max_length=200)
+    destination_reference: Reference | None = None
     http_status: int | None = Field(None, ge=100, le=599)
-    error_code: Annotated[str, AfterValidator(_code)] | None = Field(None, max_length=100)
+    error_code: Code | None = None
     message: str | None = Field(
         None, max_length=MESSAGE_MAX, description="For people; redacted and shortened before it is kept."
     )

@@ -1,0 +1,148 @@
+"""Who comes in, to which types, at which addresses; and what the outside is told of the API."""
+
+import uuid
+
+import pytest
+
+from ledger.models import ApiToken, Operation
+from tests.doors import PAYLOAD, Api, new_key, problem
+from tests.doors import api as api
+from tests.doors import clock as clock
+from tests.doors import database as database
+from tests.doors import serving as serving
+
+BODY = {"type": "reminder.send", "payload": PAYLOAD}
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Basic dXNlcjpwYXNz", "tieout_x", "Bearer tieout_x"])
+def test_nobody_comes_in_without_a_known_token(api: Api, header: str | None) -> None:
+    key = new_key()
+    headers = {} if header is None else {"Authorization": header}
+    answer = api.http.post("/api/v1/operations/claim", json={**BODY, "key": key}, headers=headers)
+    told = problem(answer, 401, "unauthenticated")
+    assert answer.headers["WWW-Authenticate"] == 'Bearer realm="tieout"'
+    assert told["retry"] == "never"
+    assert "tieout_x" not in answer.text
+    assert not Operation.objects.filter(key=key).exists()
+
+
+def test_a_token_is_asked_for_before_a_body_is_judged(api: Api) -> None:
+    problem(api.http.post("/api/v1/operations", content=b"nonsense"), 401, "unauthenticated")
+
+
+def test_a_revoked_token_is_void_at_once(api: Api) -> None:
+    other = api.other()
+    assert other.claim(new_key()).status_code == 201
+    ApiToken.objects.filter(name=f"other {other.token[-6:]}").update(revoked_at=api.clock.now())
+    problem(other.claim(new_key()), 401, "unauthenticated")
+    problem(api.other(revoked=True).claim(new_key()), 401, "unauthenticated")
+
+
+def test_the_scheme_is_written_in_any_case(api: Api) -> None:
+    answer = api.post("operations/claim", {**BODY, "key": new_key()}, Authorization=f"bearer {api.token}")
+    assert answer.status_code == 201
+
+
+def test_a_token_is_for_its_types_only_and_tells_nothing_of_others(api: Api) -> None:
+    key = new_key()
+    held = api.claimed(key, attempt_id=str(uuid.uuid4()))
+    operation = Operation.objects.get(key=key)
+    invoices = api.other("invoice.create")
+    for answer in (
+        invoices.claim(key),
+        invoices.claim(new_key()),
+        invoices.start(held),
+        invoices.outcome(held, "succeeded"),
+        invoices.get(f"operations/{operation.uid}"),
+        invoices.post("operations/claim", {**BODY, "type": "no.such", "key": key}),
+    ):
+        told = problem(answer, 403, "type-not-allowed")
+        assert (told["operation"], told["decision"]) == (None, None)
+        assert key not in answer.text
+    assert api.start(held).status_code == 200
+    assert api.other("reminder.send").outcome(held, "succeeded").status_code == 200
+
+
+def test_an_unknown_type_is_not_found(api: Api) -> None:
+    told = problem(api.claim(new_key(), type="no.such"), 404, "not-found")
+    assert "no.such" in told["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "operations", "POST"),
+        ("DELETE", "operations", "POST"),
+        ("PUT", "operations/claim", "POST"),
+        ("GET", f"attempts/{uuid.uuid4()}/start", "POST"),
+        ("PATCH", f"operations/{uuid.uuid4()}", "GET"),
+    ],
+)
+def test_another_method_is_a_problem_document(api: Api, method: str, path: str, allowed: str) -> None:
+    answer = api.http.request(method, f"/api/v1/{path}")
+    problem(answer, 405, "wrong-method")
+    assert answer.headers["Allow"] == allowed
+
+
+@pytest.mark.parametrize(
+    "path", ["", "nothing", "operations/", "operations/483", "attempts/1/start", "docs", "%00"]
+)
+def test_an_unknown_address_is_a_problem_document(api: Api, path: str) -> None:
+    for method in ("GET", "POST"):
+        told = problem(api.http.request(method, f"/api/v1/{path}"), 404, "not-found")
+        assert "/api/v1/openapi.json" in told["detail"]
+
+
+def test_another_host_is_a_problem_document(api: Api) -> None:
+    answer = api.http.get("/api/v1/operations", headers={"Host": "elsewhere.example.com"})
+    problem(answer, 400, "malformed")
+
+
+def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
+    document = api.http.get("/api/v1/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert {(path, *methods) for path, methods in document["paths"].items()} == {
+        ("/api/v1/operations", "post"),
+        ("/api/v1/operations/claim", "post"),
+        ("/api/v1/operations/{uid}", "get"),
+        ("/api/v1/attempts/{uid}/start", "post"),
+        ("/api/v1/attempts/{uid}/outcome", "post"),
+    }
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            refusals = {
+                status: answer for status, answer in operation["responses"].items() if status >= "400"
+            }
+            assert {"400", "401", "403", "404", "409", "413", "422", "503"} <= refusals.keys()
+            assert all(
+                list(answer["content"]) == ["application/problem+json"] for answer in refusals.values()
+            )
+            assert operation["security"]
+    handed = document["components"]["schemas"]["ClaimIn"]
+    assert handed["additionalProperties"] is False
+    assert set(handed["required"]) == {"type", "payload"}
+
+
+def test_known_failure_14_each_refusal_has_its_own_status_and_type(api: Api) -> None:
+    key, busy = new_key(), new_key()
+    api.claimed(busy)
+    api.outcome(api.claimed(key), "uncertain")
+    waiting = new_key()
+    api.outcome(api.claimed(waiting), "retryable", retry_after_s=60)
+    answers = [
+        api.claim(busy),
+        api.claim(waiting),
+        api.claim(key),
+        api.claim(busy, payload={}),
+        api.claim(new_key(), type="invoice.create"),
+        api.claim(new_key(), type="no.such"),
+        api.other("invoice.create").claim(busy),
+        api.other(revoked=True).claim(busy),
+        api.claim(""),
+        api.claim(new_key(), amount=5),
+        api.claim(new_key(), colour="red"),
+        api.post("operations/claim", b"x" * 2_000_000),
+    ]
+    types = [answer.json()["type"] for answer in answers]
+    assert len(set(types)) == len(answers), types
+    assert all(answer.status_code < 500 for answer in answers)
