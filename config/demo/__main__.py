@@ -1,7 +1,6 @@
 """The Durban demo: a whole Tieout with a destination that can be told to misbehave, for `make demo`."""
 
 import fcntl
-import json
 import os
 import socket
 import sys
@@ -15,7 +14,7 @@ import django
 from django.core.exceptions import ImproperlyConfigured
 
 from config import environment, kept, postgres
-from config.demo import durban
+from config.demo import durban, told
 from config.environment import Environment
 from config.processes import Processes, Stopped, gunicorn, manage, prepare
 
@@ -49,13 +48,21 @@ def _run(known: Environment, processes: Processes) -> None:
     processes.start(
         "sandbox", *("-m", "ledger.sandbox", "--port", str(known.sandbox_port), "--file", str(file))
     )
-    told = durban.prepare(known, sandbox=sandbox)
+    prepared = durban.prepare(known, sandbox=sandbox)
     processes.start("web server", *gunicorn(HOST, known.port))
     processes.start("worker", *manage("worker"))
     processes.wait_for(lambda: _answers(f"{url}/readyz"), seconds=READY_S, what=f"An answer of {url}/readyz")
-    told = {"url": url, "sandbox": sandbox, **told, "database": postgres.ensure().app, "cases": {}}
-    _write(known.data_dir / "demo.json", told)
-    print(durban.welcome(told), flush=True)
+    tells = {"url": url, "sandbox": sandbox, **prepared, "database": postgres.ensure().app, "cases": {}}
+    demo_file = known.data_dir / "demo.json"
+    told.write(demo_file, tells)
+    print(durban.welcome(tells), flush=True)
+    os.environ |= {
+        "DEMO_FILE": str(demo_file),
+        "TIEOUT_URL": url,
+        "TIEOUT_TOKEN": tells["token"],
+        "SANDBOX_URL": sandbox,
+    }
+    processes.start("story", "-m", "config.demo.story", may_end=True)
     processes.watch()
 
 
@@ -90,15 +97,6 @@ def _answers(address: str) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
-
-
-def _write(path: Path, told: dict[str, object]) -> None:
-    # Renamed into place whole, and for its owner alone: it carries passwords.
-    draft = path.with_suffix(".draft")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump(told, file, indent=2)
-    draft.replace(path)
 
 
 if __name__ == "__main__":

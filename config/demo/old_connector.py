@@ -1,0 +1,27 @@
+"""An older connector that writes into Durban Books by itself: no key, and it repeats after each time-out."""
+
+import os
+
+import httpx
+
+from config.demo.afternoon import OUTSIDE
+
+
+def main() -> None:
+    """Write what it wrote that afternoon; an order that is there already is left alone, so it runs once."""
+    with httpx.Client(base_url=os.environ["SANDBOX_URL"], timeout=10) as books:
+        for number, total, times in OUTSIDE:
+            reference = f"order/webshop/{number}/v1"
+            held = books.get("/_effects", params={"key": reference}).json()["count"]
+            for _ in range(times if held == 0 else 0):
+                invoice = {
+                    "order": str(number),
+                    "total": total,
+                    "currency": "ZAR",
+                    "metadata": {"operation": reference},
+                }
+                books.post("/invoices", json=invoice).raise_for_status()
+
+
+if __name__ == "__main__":
+    main()
