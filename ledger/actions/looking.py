@@ -165,6 +165,8 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
         _store(operation, found, asked_at=asked_at, actor=actor, reason="A look before the send.")
         if found.verdict is Verdict.ABSENT and found.complete:
             return True
+        if _declined_as_seen(claimed, found):
+            return True
         if found.verdict is Verdict.COULD_NOT_LOOK and _key_protects(claimed, operation, now):
             return True
         blind = found.verdict is Verdict.COULD_NOT_LOOK
@@ -180,6 +182,14 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
         else:
             resolving.found_before_send(operation, attempt, now, actor=actor)
         return False
+
+
+def _declined_as_seen(claimed: Claimed, found: Found) -> bool:
+    """Say whether all that is there is the declined record that the permit's own look-up saw."""
+    seen = claimed.permit.lookup if claimed.permit else None
+    return (
+        seen is not None and found.standing is Standing.FAILED and seen.content_digest == found.content_digest
+    )
 
 
 def _key_protects(claimed: Claimed, operation: Operation, now: datetime) -> bool:

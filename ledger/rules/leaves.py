@@ -7,7 +7,7 @@ from enum import StrEnum
 from ledger.rules.contracts import guarantee
 from ledger.rules.decisions import Next, decide
 from ledger.rules.facts import Facts, LookupFact, Sentence
-from ledger.rules.states import State, Verdict
+from ledger.rules.states import Standing, State, Verdict
 
 SITTING = timedelta(minutes=5)
 """How long a person's own look-up counts before they must look again."""
@@ -88,12 +88,16 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
             return _in_progress(facts)
         case State.COMPLETED:
             return _no("It is done: another try could only make a second one.")
+        case State.PENDING if facts.held:
+            return _no("Software has stopped before it was sent: check what is there, or cancel it.")
         case State.PENDING:
             return _no("It is sent by itself at {at}.", facts.next_try_at)
     if facts.cancelled:
         return _no("It was cancelled.")
     if facts.taken_at is not None:
         return _no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
+    if facts.lookup is not None and facts.found_something:
+        return _found(facts.destination, facts.lookup)
     if facts.has_lookup:
         return _after_check(facts, now, sitting)
     if not facts.in_doubt:
@@ -111,15 +115,21 @@ def _same_key(facts: Facts) -> Leave:
     )
 
 
+def _found(there: str, lookup: LookupFact) -> Leave:
+    if lookup.verdict is Verdict.ONE_MATCH:
+        return _no(f"{there} holds it: another try could only make a second one.")
+    return _no(f"{there} holds something for it: another try could only add to it.")
+
+
 def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leave:
     there = facts.destination
     if sitting is None:
         return _no("Send again waits for a check made by you in the last five minutes.")
     counts_until = sitting.asked_at + SITTING
-    if sitting.verdict is Verdict.ONE_MATCH:
-        return _no(f"{there} holds it: another try could only make a second one.")
-    if sitting.verdict in (Verdict.SEVERAL, Verdict.DIFFERS):
-        return _no(f"{there} holds something for it: another try could only add to it.")
+    if sitting.standing is Standing.FAILED and not facts.in_doubt:
+        return _yes(f"{there} declined it, and is asked once more before it is sent.", counts_until)
+    if sitting.verdict in FOUND:
+        return _found(there, sitting)
     if sitting.verdict is Verdict.ABSENT and (sitting.proof or (not facts.in_doubt and sitting.complete)):
         if facts.same_key_protects(now):
             return _same_key(facts)
