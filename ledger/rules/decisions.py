@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ledger.rules.facts import IN_USE, LEASE_EXPIRED, Facts, LookupFact
+from ledger.rules.facts import IN_USE, LEASE_EXPIRED, Facts, LookupFact, PermitFact
 from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
 
 LOOKS = 3
 """Look-ups in a row that could not look, before a person is asked."""
+DOUBLINGS_MAX = 60
 
 
 class Next(StrEnum):
@@ -50,7 +51,8 @@ class Conclusion:
 def pause_s(facts: Facts, jitter: float, *, retry_after_s: float | None = None) -> float:
     """Return the wait before the next try in seconds; `jitter` is from 0 to 1 and takes off up to half."""
     policy = facts.policy
-    doubled = min(policy.base_s * 2.0 ** max(len(facts.attempts) - 1, 0), policy.cap_s)
+    doublings = min(max(len(facts.attempts) - 1, 0), DOUBLINGS_MAX)
+    doubled = min(policy.base_s * 2.0**doublings, policy.cap_s)
     return max(doubled * (1 - jitter / 2), retry_after_s or 0)
 
 
@@ -80,9 +82,7 @@ def conclude(
 def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
     """Answer for worker, API and page alike what happens next to an operation."""
     if facts.permit is not None and facts.state in (State.UNCERTAIN, State.FAILED):
-        if facts.permit.lapses_at <= now:
-            return Step(Next.LAPSE, "The permit was not used in time.", case=CaseKind.LAPSED)
-        return Step(Next.SEND, "Another try is allowed.", at=facts.permit.effective_at)
+        return _permitted(facts, facts.permit, now)
     match facts.state:
         case State.COMPLETED:
             return Step(Next.NOTHING, "Done.")
@@ -93,6 +93,8 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
                 return Step(Next.EXPIRE, "The lease ran out.")
             return Step(Next.WAIT, "One try is in progress.", at=facts.lease_until)
         case State.PENDING:
+            if facts.held:
+                return Step(Next.HOLD, "It needs a person.")
             if facts.attempts and not facts.within_limits(now):
                 return Step(Next.FAIL, "Its tries are used up.", case=CaseKind.LIMIT)
             return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
@@ -100,28 +102,40 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
             return _resolve(facts, now, jitter)
 
 
+def _permitted(facts: Facts, permit: PermitFact, now: datetime) -> Step:
+    """Let the permit's try go, unless what is there has changed since or nobody used it in time."""
+    if facts.found_something:
+        return Step(Next.LAPSE, "The destination holds something for it: the permit is void.")
+    if permit.lapses_at <= now:
+        return Step(Next.LAPSE, "The permit was not used in time.", case=CaseKind.LAPSED)
+    return Step(Next.SEND, "Another try is allowed.", at=permit.effective_at)
+
+
 def _resolve(facts: Facts, now: datetime, jitter: float) -> Step:
     """Resolve doubt in its order: look up, then the same key, then a person."""
     found = facts.lookup
+    if facts.held_at is not None and (found is None or found.asked_at < facts.held_at):
+        return Step(Next.HOLD, "It needs a person.")
     if found is not None and found.verdict is Verdict.ONE_MATCH and found.standing is Standing.DONE:
         return Step(Next.COMPLETE, "The check found one match.")
     if found is not None and found.verdict is Verdict.ONE_MATCH and found.standing is Standing.FAILED:
         return Step(Next.FAIL, "The destination took it and declined it.", case=CaseKind.REFUSED)
-    if facts.held:
-        return Step(Next.HOLD, "It needs a person.")
     if found is not None and found.verdict in (Verdict.SEVERAL, Verdict.DIFFERS):
         kind = CaseKind.SEVERAL if found.verdict is Verdict.SEVERAL else CaseKind.DIFFERS
         return Step(Next.HOLD, "What the destination holds is not what was meant.", case=kind)
+    if facts.held:
+        return Step(Next.HOLD, "It needs a person.")
     if facts.taken_at is not None or (found is not None and found.verdict is Verdict.ONE_MATCH):
         return _await_final(facts, now, jitter)
     if facts.has_lookup:
         looked = _look(facts, found, now, jitter)
         if looked is not None:
             return looked
-    if facts.within_limits(now) and facts.same_key_protects(now) and not _key_in_use(facts):
-        return Step(
-            Next.PERMIT, "The destination still remembers the key: the same key makes no second effect."
-        )
+    next_try_at = now + timedelta(seconds=pause_s(facts, jitter))
+    protected = facts.same_key_protects(next_try_at) and not _key_in_use(facts)
+    if protected and facts.within_limits(next_try_at):
+        why = "The destination still remembers the key: the same key makes no second effect."
+        return Step(Next.PERMIT, why, at=next_try_at)
     return Step(Next.HOLD, "Software cannot prove what happened.", case=_why_held(facts))
 
 
@@ -145,16 +159,17 @@ def _look(facts: Facts, found: LookupFact | None, now: datetime, jitter: float) 
     """Say when to look, or what absence decides; None where looking has come to nothing."""
     latest = facts.latest
     if found is None:
-        key_busy = latest is not None and latest.error_code == IN_USE
-        wait = timedelta(seconds=facts.policy.base_s if key_busy else 0)
-        return Step(Next.LOOK, "It may have happened: the destination is looked at.", at=now + wait)
+        at = now
+        if latest is not None and latest.error_code == IN_USE and latest.sender_ended_at is not None:
+            at = max(now, latest.sender_ended_at + timedelta(seconds=facts.policy.base_s))
+        return Step(Next.LOOK, "It may have happened: the destination is looked at.", at=at)
     if found.verdict is Verdict.ABSENT and found.proof:
         next_try_at = now + timedelta(seconds=pause_s(facts, jitter))
         if facts.tries_left > 0 and next_try_at < facts.deadline_at:
             return Step(Next.RETRY, "Absence is proved; it is tried again.", at=next_try_at)
         return Step(Next.FAIL, "Absence is proved, and its tries are used up.", case=CaseKind.ABSENT)
-    settles_at = facts.settles_at or now
-    if found.verdict is Verdict.ABSENT and found.asked_at < settles_at:
+    settles_at = facts.settles_at
+    if found.verdict is Verdict.ABSENT and settles_at is not None and found.asked_at < settles_at:
         return Step(Next.LOOK, "Absent, but too early to be proof.", at=settles_at)
     if facts.look_count < LOOKS:
         pause = min(facts.policy.base_s * 2.0**facts.look_count, facts.policy.cap_s) * (1 - jitter / 2)
@@ -186,7 +201,7 @@ def looks_first(facts: Facts) -> bool:
 
 def new_generation(facts: Facts) -> bool:
     """Say whether a permitted try needs a new key: all proved not done, an error saved under the old."""
-    return bool(facts.attempts) and not facts.in_doubt and facts.saved_error is not None
+    return bool(facts.attempts) and not facts.tried_in_doubt and facts.saved_error is not None
 
 
 __all__ = ["Conclusion", "Next", "Step", "conclude", "decide", "looks_first", "new_generation", "pause_s"]

@@ -65,7 +65,12 @@ def test_an_operation_on_hold_is_not_touched(durban: Durban) -> None:
     Sweep().run()
     assert queued() == []
     assert Event.objects.count() == events
+    # Nor by a nudge from before the hold.
+    tasks.send(waiting.pk)
+    tasks.look(doubtful.pk)
     assert durban.again(waiting).state == State.PENDING
+    assert not waiting.attempts.exists()
+    assert not doubtful.lookups.exists()
 
 
 def test_a_new_operation_is_nudged_at_once_and_again_only_after_half_a_minute(durban: Durban) -> None:
