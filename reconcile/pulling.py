@@ -121,6 +121,8 @@ class Staging:
 
     def _forget(self, ids: list[str]) -> None:
         """Take out what came under the same ids before: the list has moved on meanwhile."""
+        before = Record.objects.filter(run=self.run, side=Record.Side.DESTINATION, external_id__in=ids)
+        Record.objects.filter(run=self.run, pair__in=before).update(pair=None, item_class=None)
         with connection.cursor() as cursor:
             cursor.execute(
                 "DELETE FROM reconcile_record WHERE run_id = %s AND side = 'destination'"

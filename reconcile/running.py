@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
@@ -40,7 +40,7 @@ def window(plan: Plan, first: date | None, last: date | None) -> tuple[datetime,
 
 
 def _midnight(plan: Plan, day: date) -> datetime:
-    return datetime.combine(day, time.min, tzinfo=plan.zone)
+    return datetime.combine(day, time.min, tzinfo=plan.zone).astimezone(UTC)
 
 
 def execute(run: Run, *, keep: bool = True) -> list[Finding]:

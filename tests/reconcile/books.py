@@ -1,11 +1,14 @@
-"""A destination, an operation type and a plan for reconciling, with the sandbox or a list of our own behind them."""
+"""A destination, an operation type and a plan to reconcile, with the sandbox or our own list behind them."""
 
 import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from django.db.models import Sum
 
 from ledger import actions
 from ledger.actions import Report, Submission
@@ -22,6 +25,7 @@ from ledger.models import Operation
 from ledger.rules.outcomes import Answer
 from ledger.rules.states import Outcome
 from reconcile.actions import start
+from reconcile.classes import ItemClass, is_finding
 from reconcile.configuration import configure
 from reconcile.models import Finding, Plan, Run
 from reconcile.running import execute, window
@@ -95,7 +99,7 @@ LISTED = "tests.reconcile.books:Listed"
 
 @dataclass
 class Held:
-    """What the destination without a server holds, page by page; None in place of a page breaks the list off."""
+    """What the destination without a server holds, page by page; None as a page breaks the list off."""
 
     pages: list[list[dict[str, Any]] | None] = field(default_factory=list)
     looks: int = 0
@@ -249,6 +253,17 @@ def key_of(order: str) -> str:
 def refreshed(operation: Operation) -> Operation:
     """The operation as it stands now."""
     return Operation.objects.select_related("operation_type__destination").get(pk=operation.pk)
+
+
+def adds_up(run: Run) -> None:
+    """Every item is in one class, nothing is left over, and findings stand for all that is not in order."""
+    assert run.explained, run.tie
+    assert not any(Decimal(amount) for amount in run.residual.values())
+    assert sum(held["count"] for held in run.classes.values()) == run.totals["items"]
+    for name, held in run.classes.items():
+        if is_finding(ItemClass(name)):
+            found = run.findings.filter(item_class=name).aggregate(items=Sum("items"))["items"] or 0
+            assert found == held["count"], name
 
 
 def counts(run: Run) -> dict[str, int]:

@@ -1,0 +1,143 @@
+"""Plans run by themselves at the times of their own zone: none is missed, none is doubled."""
+
+from datetime import UTC, datetime
+from threading import Thread
+
+import pytest
+from django.db import connection
+from django_q.models import OrmQ
+
+from reconcile import scheduling, tasks
+from reconcile.actions import start
+from reconcile.leasing import LostRun
+from reconcile.models import Plan, Run
+from reconcile.running import execute, window
+from tests.databases import Clock
+from tests.reconcile.books import HELD, Books, key_of, record
+
+
+def at(plan: Plan, schedule: str, zone: str, *moments: str) -> list[str]:
+    plan.schedule, plan.timezone = schedule, zone
+    return [
+        scheduling.next_run(plan, datetime.fromisoformat(moment)).isoformat(timespec="minutes")
+        for moment in moments
+    ]
+
+
+def test_a_time_is_the_plan_s_own(listed: Books) -> None:
+    assert at(
+        listed.plan,
+        "15 6 * * 1-5",
+        "Africa/Johannesburg",
+        "2026-11-27T04:14:00+00:00",
+        "2026-11-27T04:15:00+00:00",
+    ) == ["2026-11-27T04:15+00:00", "2026-11-30T04:15+00:00"]
+
+
+def test_a_night_with_an_hour_twice_runs_once_and_one_without_it_runs_too(listed: Books) -> None:
+    assert at(
+        listed.plan,
+        "30 2 * * *",
+        "Europe/Berlin",
+        "2026-10-25T00:00:00+00:00",
+        "2026-10-25T00:30:00+00:00",
+        "2026-10-25T01:30:00+00:00",
+        "2026-03-28T22:00:00+00:00",
+    ) == [
+        "2026-10-25T00:30+00:00",
+        "2026-10-26T01:30+00:00",
+        "2026-10-26T01:30+00:00",
+        "2026-03-29T01:00+00:00",
+    ]
+
+
+def test_a_plan_is_put_into_the_queue_once_when_it_is_due(listed: Books, clock: Clock) -> None:
+    clock.set(datetime(2026, 11, 27, 3, 0, tzinfo=UTC))
+    assert scheduling.sweep() == 0
+    assert Plan.objects.get().next_run_at == datetime(2026, 11, 27, 4, 15, tzinfo=UTC)
+    clock.set(datetime(2026, 11, 27, 4, 14, 59, tzinfo=UTC))
+    assert scheduling.sweep() == 0
+    clock.set(datetime(2026, 11, 27, 4, 15, tzinfo=UTC))
+    assert [scheduling.sweep(), scheduling.sweep()] == [1, 0]
+    assert OrmQ.objects.count() == 1
+    clock.set(datetime(2026, 12, 9, 12, 0, tzinfo=UTC))
+    assert scheduling.sweep() == 1, "what was missed is made up for once"
+    assert Plan.objects.get().next_run_at == datetime(2026, 12, 10, 4, 15, tzinfo=UTC)
+
+
+def test_two_sweeps_at_once_put_it_there_once(listed: Books) -> None:
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    nudged: list[int] = []
+
+    def sweep() -> None:
+        nudged.append(scheduling.sweep())
+        connection.close()
+
+    threads = [Thread(target=sweep) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(nudged) == [0, 0, 0, 1]
+    assert OrmQ.objects.count() == 1
+
+
+def test_one_plan_that_cannot_be_read_stops_no_other(listed: Books) -> None:
+    good = Plan.objects.get()
+    Plan.objects.create(
+        name="wrong",
+        operation_type=good.operation_type,
+        schedule="every morning",
+        timezone="Durban",
+        window_s=1,
+        grace_s=0,
+    )
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    assert scheduling.sweep() == 1
+
+
+def test_a_plan_without_a_schedule_waits_to_be_asked(listed: Books) -> None:
+    Plan.objects.update(schedule="")
+    assert scheduling.sweep() == 0
+    assert Plan.objects.get().next_run_at is None
+
+
+def test_the_task_runs_the_plan_over_its_own_window(listed: Books) -> None:
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    tasks.run_plan(listed.plan.pk)
+    run = Run.objects.get()
+    assert (run.state, run.actor) == ("done", "schedule")
+    assert (run.window_to - run.window_from).days == 35
+
+
+def test_a_task_that_finds_a_run_at_work_leaves_it_alone(listed: Books) -> None:
+    start_at, to = window(listed.plan, None, None)
+    start(listed.plan, window_from=start_at, window_to=to, actor="ann")
+    assert tasks.run_plan(listed.plan.pk) is None
+    assert Run.objects.count() == 1
+
+
+def test_a_failure_stands_on_the_run(listed: Books) -> None:
+    HELD.pages = [None]
+    tasks.run_plan(listed.plan.pk)
+    run = Run.objects.get()
+    assert (run.state, run.why_failed) == ("failed", "The list broke off.")
+
+
+def test_61_the_sweep_buries_a_run_whose_process_stopped_and_fences_it_off(
+    listed: Books, clock: Clock
+) -> None:
+    start_at, to = window(listed.plan, None, None)
+    run = start(listed.plan, window_from=start_at, window_to=to, actor="ann")
+    scheduling.sweep()
+    run.refresh_from_db()
+    assert run.state == "running"
+    clock.advance(5 * 60 + 1)
+    scheduling.sweep()
+    run.refresh_from_db()
+    assert run.state == "failed"
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    with pytest.raises(LostRun, match="given up for dead"):
+        execute(run)
+    run.refresh_from_db()
+    assert run.why_failed == "Its process stopped before it was done."

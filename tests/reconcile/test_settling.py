@@ -1,0 +1,138 @@
+"""What a run proved is carried to the ledger as evidence, once, and moves there what it proves."""
+
+from ledger import actions
+from ledger.models import Case, Event, Lookup, Operation
+from ledger.rules.states import Outcome
+from tests.reconcile.books import HELD, Books, adds_up, command_id, counts, key_of, record, refreshed
+
+
+def test_an_uncertain_operation_with_exactly_one_match_is_completed_by_it(books: Books) -> None:
+    assert books.sandbox is not None
+    books.sandbox.faults("drop_after", "POST /invoices")
+    operation = books.sent("483", amount="1240.00")
+    assert operation.state == "uncertain"
+    run, found = books.run()
+    assert counts(run) == {"matched": 1}
+    assert found == []
+    operation = refreshed(operation)
+    (made,) = books.sandbox.records(key_of("483"))
+    assert operation.state == "completed"
+    assert (operation.evidence, operation.evidence_by) == ("lookup", f"reconciliation {run.pk}")
+    assert operation.destination_reference == made["id"]
+    assert run.settled == {"completed": 1}
+    looked = Event.objects.get(operation=operation, kind="looked")
+    assert looked.actor == f"reconciliation {run.pk}"
+    assert looked.reason == f"Run {run.pk} of invoices: on the list of Durban Books."
+    adds_up(run)
+
+
+def test_a_record_off_the_list_proves_nothing_of_the_look_up(listed: Books) -> None:
+    """Its path may be wrong all the same, and then its silence is no absence."""
+    operation = listed.claimed("1", Outcome.UNCERTAIN)
+    HELD.pages = [[record(1, key=key_of("1"), unlooked=True)]]
+    listed.run()
+    operation = refreshed(operation)
+    assert operation.state == "completed"
+    assert operation.operation_type.lookup_proved_at is None
+
+
+def test_one_match_that_differs_completes_nothing(listed: Books) -> None:
+    operation = listed.claimed("1", Outcome.UNCERTAIN)
+    HELD.pages = [[record(1, key=key_of("1"), total="620.00")]]
+    _, (finding,) = listed.run()
+    operation = refreshed(operation)
+    assert operation.state == "uncertain"
+    assert finding.case == operation.cases.open().get()
+    assert finding.case is not None
+    assert finding.case.kind == "differs"
+
+
+def test_a_completed_operation_that_is_doubled_stands_in_the_queue(listed: Books) -> None:
+    operation = listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=key_of("1"))]]
+    run, _ = listed.run()
+    operation = refreshed(operation)
+    assert operation.state == "completed"
+    assert operation.held_at is not None
+    assert operation.cases.open().get().kind == "several"
+    assert run.settled == {"held": 1}
+
+
+def test_what_did_not_happen_and_is_there_is_in_doubt_again(listed: Books) -> None:
+    operation = listed.claimed("1", Outcome.REJECTED)
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    listed.run()
+    operation = refreshed(operation)
+    assert operation.state == "uncertain"
+    assert operation.cases.open().get().kind == "there_after_all"
+
+
+def test_what_a_person_s_word_stood_for_is_confirmed_by_the_list(listed: Books) -> None:
+    operation = listed.claimed("1", Outcome.UNCERTAIN)
+    actions.attest(
+        operation.pk, reference="INV-1", actor="ann", reason="I saw it there.", command_id=command_id()
+    )
+    assert refreshed(operation).evidence == "attested"
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    run, _ = listed.run()
+    assert refreshed(operation).evidence == "lookup"
+    assert run.settled == {"confirmed": 1}
+
+
+def test_a_second_run_opens_no_second_case_and_repeats_no_evidence(listed: Books) -> None:
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    listed.claimed("4", Outcome.SUCCEEDED, reference="INV-4")
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=key_of("1")), record(3, key=key_of("3"))]]
+    HELD.pages.append([record(5, key=key_of("4"), total="7.00")])
+    first, before = listed.run()
+    evidence = Lookup.objects.count()
+    second, after = listed.run()
+    assert Case.objects.count() == 3
+    assert Lookup.objects.count() == evidence
+    assert second.settled == {}
+    assert [finding.case for finding in after] == [finding.case for finding in before]
+    assert [finding.first_seen_at for finding in after] == [first.started_at] * 3
+    assert first.digest == second.digest, "nothing has changed"
+
+
+def test_a_case_that_a_person_closed_is_opened_again_only_by_something_new(listed: Books) -> None:
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    _, (finding,) = listed.run()
+    assert finding.case is not None
+    actions.close_case(finding.case.pk, actor="ann", reason="Made by hand; agreed with the customer.")
+    _, (again,) = listed.run()
+    assert again.case == finding.case
+    assert not again.is_open
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=key_of("1"))]]
+    _, found = listed.run()
+    assert {new.case for new in found} & {finding.case} == set()
+    assert all(new.is_open for new in found)
+
+
+def test_a_reversed_surplus_closes_its_case(listed: Books) -> None:
+    operation = listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=key_of("1"))]]
+    listed.run()
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=key_of("1"), status="void")]]
+    run, found = listed.run()
+    assert found == []
+    assert refreshed(operation).held_at is None
+    assert run.settled == {"closed": 1}
+
+
+def test_a_dry_run_keeps_nothing_and_moves_nothing(listed: Books) -> None:
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    listed.claimed("2", Outcome.UNCERTAIN)
+    listed.claimed("3", Outcome.REJECTED)
+    listed.claimed("4", Outcome.UNCERTAIN)
+    before = list(Operation.objects.order_by("pk").values())
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=key_of("1")), record(3, key=key_of("3"))]]
+    HELD.pages.append([record(4, key=key_of("4")), record(5, key=key_of("5"))])
+    events = Event.objects.count()
+    run, found = listed.run(keep=False)
+    assert found
+    assert counts(run)
+    assert not listed.plan.runs.exists()
+    assert Event.objects.count() == events
+    assert not Case.objects.filter(operation=None).exists()
+    assert list(Operation.objects.order_by("pk").values()) == before
