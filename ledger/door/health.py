@@ -31,13 +31,14 @@ def ready(request: HttpRequest) -> HttpResponse:
 
 def _wrong() -> list[str]:
     try:
-        beat_at = Heartbeat.objects.filter(name=QUEUE).values_list("beat_at", flat=True).first()
+        beat = Heartbeat.objects.filter(name=QUEUE).first()
         now = database_now()
     except (OperationalError, InterfaceError):
         return ["The database does not answer."]
-    if beat_at is None:
+    if beat is None:
         return ["No work has gone through the queue yet: the worker does not run, or has just started."]
-    if now - beat_at > FRESH:
-        silent_s = (now - beat_at).total_seconds()
+    # A worker that is long at one task has told until when it may be.
+    if now - max(beat.beat_at, beat.busy_until) > FRESH:
+        silent_s = (now - beat.beat_at).total_seconds()
         return [f"No work has gone through the queue for {silent_s:.0f} s: the worker is down or stuck."]
     return []

@@ -127,14 +127,6 @@ def test_a_cluster_frozen_by_the_death_of_an_idle_worker_is_brought_back(
     assert words.count("Nothing went through the queue for 12 s") == 1
 
 
-def test_a_cluster_that_acknowledges_nothing_is_brought_back(worker: Worker) -> None:
-    """What writes results back was killed while it waited: tasks run, and would run again and again."""
-    everything = worker.cluster()
-    worker.hands[2].kill()
-    until(lambda: not living(everything), seconds=BACK_S, what="The cluster's end")
-    worker.beats_again(seconds=BACK_S)
-
-
 def test_all_of_it_killed_in_a_send_and_started_again_makes_one_effect(
     worker: Worker, spawn: Spawn, clock: Clock, sandbox: Sandbox
 ) -> None:
