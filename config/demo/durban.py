@@ -66,5 +66,5 @@ def _token(data_dir: Path) -> str:
 
 def _issued() -> str:
     said = io.StringIO()
-    call_command("issue_key", "durban", stdout=said)
+    call_command("issue_key", "webshop", stdout=said)
     return said.getvalue().strip()

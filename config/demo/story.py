@@ -37,10 +37,13 @@ def main() -> None:
         run("-m", "config.demo.webshop")
         cases = {order.case: hand_over(tieout, order) for order in ORDERS if order.case}
         cases |= {item.case: remind(tieout, books, item) for item in REMINDERS if item.case}
+        # The reconciliation checks what was refused, too; it has appeared when that is done.
+        refused = {"refused": cases.pop("refused")}
         follow(tieout, cases, write=lambda found: _tell(file, found))
-    if first_time:
-        # Exit 1 says that there are findings, and there are.
-        run("manage.py", "reconcile", "invoices", quiet=True)
+        if first_time:
+            # Exit 1 says that there are findings, and there are.
+            run("manage.py", "reconcile", "invoices", quiet=True)
+        follow(tieout, refused, write=lambda found: _tell(file, found))
 
 
 def trouble(books: httpx.Client) -> bool:
@@ -107,7 +110,8 @@ def _has_become(operation: dict[str, Any], name: str) -> bool:
 
 
 def _tell(file: Path, cases: dict[str, str]) -> None:
-    told.write(file, {**json.loads(file.read_text()), "cases": cases})
+    known = json.loads(file.read_text())
+    told.write(file, {**known, "cases": {**known["cases"], **cases}})
 
 
 if __name__ == "__main__":
