@@ -18,7 +18,8 @@ def locked(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
     """Open a transaction that holds the operation's row; the time is read after the wait for it."""
     with transaction.atomic():
         operation = (
-            Operation.objects.select_for_update(of=("self",))
+            # Without the key: rows that only point here (a run's lines, a bulk import) keep nobody waiting.
+            Operation.objects.select_for_update(of=("self",), no_key=True)
             .select_related("operation_type__destination")
             .filter(pk=operation_id)
             .first()
@@ -51,6 +52,9 @@ def change(
     for name, value in fields.items():
         setattr(operation, name, value)
     operation.revision = revision
+    told = [name for name, value in fields.items() if isinstance(value, TieoutNow)]
+    if told:
+        operation.refresh_from_db(fields=told)
     Event.objects.create(
         operation=operation,
         attempt=attempt,

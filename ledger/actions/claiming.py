@@ -1,7 +1,7 @@
 """Claim and start: one attempt in flight, fenced by its token, committed before the first byte."""
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,12 +14,10 @@ from ledger.actions.submission import open_payload
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules import digests, tokens
 from ledger.rules.decisions import Next, new_generation
+from ledger.rules.digests import same
 from ledger.rules.errors import NotFound, StaleToken, StartedElsewhere
 from ledger.rules.facts import Facts
 from ledger.rules.states import CaseKind, State
-
-ATTEMPTS_MAX = 1000
-"""Attempts of one operation, lapsed claims included; beyond it a person decides."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Claimed:
-    """A claim of Tieout's own: what to send, and the facts from before the claim."""
+    """A claim of Tieout's own: what to send, and the facts that hold under the claim."""
 
     operation: Operation
     attempt: Attempt
@@ -69,10 +67,17 @@ def claim_repeated(operation: Operation, ticket: Ticket) -> Attempt | None:
 def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt | None:
     """Claim an operation whose row is locked and whose next try is due; None where its permit is void."""
     known = facts(operation)
-    permit = operation.permits.open().first()
-    if permit is not None and not _permit_stands(permit, known, now):
+    permit = operation.permits.open().select_related("lookup").first()
+    if permit is not None and _rests_on_proof(permit):
+        # What the permit's look-up proved absent was proved for every attempt before it.
+        resolving.clear(operation, now)
+        known = facts(operation)
+    elif permit is not None and known.in_doubt and known.same_key_protects(now):
+        # No longer than the window was measured for.
+        ticket = replace(ticket, lease_s=min(ticket.lease_s, known.lease_s))
+    elif permit is not None and known.in_doubt:
         resolving.withdraw_locked(
-            operation, permit, actor="policy", reason="The key's window closed before it went."
+            operation, permit, actor="policy", reason="The key's window closed before it went.", now=now
         )
         if operation.held_at is None:
             resolving.hold_locked(
@@ -129,14 +134,12 @@ def _move(
         idempotency_key=attempt.idempotency_key,
         first_sent_at=first_sent_at or attempt.started_at,
         contract_first=operation.contract_first or kind.contract,
-        account_first=operation.account_first or kind.destination.account,
+        account_first=(not fresh and operation.account_first) or kind.destination.account,
     )
 
 
-def _permit_stands(permit: Permit, known: Facts, now: datetime) -> bool:
-    """Say whether what the permit rests on still holds: proof of absence, or the key's window."""
-    rests_on_proof = permit.lookup is not None and permit.lookup.proof
-    return rests_on_proof or not known.in_doubt or known.same_key_protects(now)
+def _rests_on_proof(permit: Permit) -> bool:
+    return permit.lookup is not None and permit.lookup.proof
 
 
 def _key(operation: Operation, generation: int) -> str:
@@ -156,7 +159,7 @@ def claim_to_send(operation_id: int, *, actor: str) -> Claimed | None:
     """Claim an operation that Tieout performs; None where it is not due, or someone was first."""
     with locked(operation_id) as (operation, now):
         kind = operation.operation_type
-        if not kind.by_tieout or operation.state == State.RUNNING or operation.attempt_count >= ATTEMPTS_MAX:
+        if not kind.by_tieout or operation.state == State.RUNNING:
             return None
         step = resolving.advance(operation, now)
         if step.next is not Next.SEND or (step.at is not None and step.at > now):
@@ -177,7 +180,7 @@ def start(
     operation_id = operation_of(attempt_uid)
     with locked(operation_id) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
-        if attempt.token_hash != tokens.token_hash(token) or attempt.closed_at is not None:
+        if not same(attempt.token_hash, tokens.token_hash(token)) or attempt.closed_at is not None:
             raise StaleToken(
                 "This attempt has ended, or was claimed again: its token is void. Nothing may be sent."
             )

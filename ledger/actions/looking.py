@@ -1,16 +1,16 @@
 """Look-ups kept as evidence, and what they decide."""
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger.actions import resolving
-from ledger.actions.changing import change, locked
+from ledger.actions.changing import change, first_time, locked
 from ledger.actions.claiming import Claimed
-from ledger.actions.reading import facts, match_of
+from ledger.actions.reading import contract_of, facts, match_of
 from ledger.models import Lookup, Operation, OperationType
 from ledger.rules.errors import StaleToken
 from ledger.rules.records import Found
-from ledger.rules.states import CaseKind, Evidence, Outcome, Standing, State, Verdict
+from ledger.rules.states import EFFECT, FOUND, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
 FOUND_BEFORE = "found_before_send"
 COULD_NOT_LOOK = "could_not_look"
@@ -33,6 +33,8 @@ def keep_lookup(
     attempt is in flight the evidence is kept and moves nothing: that attempt's own outcome decides.
     """
     with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action="check", actor=actor):
+            return _kept(operation, command_id)
         lookup = _store(
             operation,
             found,
@@ -50,9 +52,17 @@ def keep_lookup(
                 _failed(operation, lookup, now)
             case State.COMPLETED:
                 _completed(operation, lookup, now)
-            case _:
+            case State.PENDING:
+                _pending(operation, lookup, now)
+            case State.RUNNING:
                 pass
         return lookup
+
+
+def _kept(operation: Operation, command_id: uuid.UUID | None) -> Lookup:
+    """Return the look-up that the same click has made."""
+    event = operation.events.get(kind="looked", command_id=command_id)
+    return Lookup.objects.get(uid=event.data["lookup"])
 
 
 def _store(
@@ -67,12 +77,9 @@ def _store(
     listed: bool = False,
 ) -> Lookup:
     kind = operation.operation_type
-    found_ours = not listed and found.verdict in (Verdict.ONE_MATCH, Verdict.DIFFERS, Verdict.SEVERAL)
-    saw_known = control_reference or found_ours
-    if saw_known and kind.lookup_proved_at is None:
-        kind.lookup_proved_at = asked_at
-        OperationType.objects.filter(pk=kind.pk, lookup_proved_at=None).update(lookup_proved_at=asked_at)
-    settled = operation.settles_at is None or asked_at >= operation.settles_at
+    if control_reference or (not listed and found.verdict in FOUND):
+        _prove(kind, asked_at)
+    settled = _settled(operation, asked_at)
     proof = (
         found.verdict is Verdict.ABSENT and found.complete and kind.lookup_proved_at is not None and settled
     )
@@ -105,13 +112,51 @@ def _store(
             "others": found.others,
         },
         look_count=operation.look_count + 1 if blind else 0,
+        taken_at=asked_at if _takes(operation, found) else operation.taken_at,
     )
     return lookup
+
+
+def _prove(kind: OperationType, asked_at: datetime) -> None:
+    """Note that a look-up found a known record; one under rules that have changed since does not count."""
+    if kind.lookup_proved_at is not None:
+        return
+    unproved = OperationType.objects.filter(pk=kind.pk, lookup_proved_at=None)
+    unchanged = unproved.filter(changed_at__lte=asked_at, destination__changed_at__lte=asked_at)
+    if unchanged.update(lookup_proved_at=asked_at):
+        kind.lookup_proved_at = asked_at
+
+
+def _settled(operation: Operation, asked_at: datetime) -> bool:
+    """Say whether absence could be proof when it was asked: nobody was sending, or had only just sent."""
+    last = operation.attempts.order_by("number").last()
+    if last is not None and last.started_at is not None:
+        settle_s = contract_of(operation).settle_s if last.outcome in EFFECT else 0
+        if last.sender_ended_at is None or asked_at < last.sender_ended_at + timedelta(seconds=settle_s):
+            return False
+    return operation.settles_at is None or asked_at >= operation.settles_at
+
+
+def _takes(operation: Operation, found: Found) -> bool:
+    """Say whether a look-up is the first to find that the destination accepted it."""
+    in_doubt = operation.state == State.UNCERTAIN and operation.taken_at is None
+    return in_doubt and found.standing is Standing.PENDING
 
 
 def _live(lookup: Lookup) -> bool:
     """Say whether anything found still stands there."""
     return any(record["standing"] in (Standing.DONE, Standing.PENDING) for record in lookup.records)
+
+
+def _pending(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    """What waits and is there all the same is not sent; once its absence is proved, it is."""
+    case = operation.cases.open().first()
+    if _live(lookup):
+        reason = "The destination holds it before it was sent."
+        resolving.hold_locked(operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now)
+    elif lookup.proof and case is not None and case.kind == CaseKind.THERE_AFTER_ALL:
+        reason = "The destination does not hold it."
+        resolving.close_locked(operation, actor="policy", reason=reason, now=now)
 
 
 def _failed(operation: Operation, lookup: Lookup, now: datetime) -> None:
@@ -124,7 +169,10 @@ def _failed(operation: Operation, lookup: Lookup, now: datetime) -> None:
 
 def _completed(operation: Operation, lookup: Lookup, now: datetime) -> None:
     verdict = Verdict(lookup.verdict)
-    if lookup.proof or (lookup.records and not _live(lookup)):
+    gone = lookup.proof or (lookup.records and not _live(lookup))
+    if gone and operation.finished_at is not None and lookup.asked_at < operation.finished_at:
+        return  # asked before it was done, answered after
+    if gone:
         reason = "It was done, and the destination no longer holds it."
         resolving.reopen_locked(
             operation, CaseKind.MISSING, actor="policy", reason=reason, now=now, lookup=lookup
@@ -169,7 +217,7 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
             return True
         if found.verdict is Verdict.COULD_NOT_LOOK and _key_protects(claimed, operation, now):
             return True
-        blind = found.verdict is Verdict.COULD_NOT_LOOK
+        blind = found.verdict not in FOUND
         attempt.closed_at = attempt.sender_ended_at = now
         attempt.outcome = Outcome.RETRYABLE
         attempt.error_code = COULD_NOT_LOOK if blind else FOUND_BEFORE

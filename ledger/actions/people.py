@@ -12,6 +12,7 @@ from ledger.rules.leaves import UNDO, Action, leaves
 from ledger.rules.states import Evidence, State
 
 REFERENCE_MAX = 200
+REASON_MAX = 1000
 
 
 def _require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
@@ -22,8 +23,17 @@ def _require(operation: Operation, action: Action, *, actor: str, now: datetime)
         raise NotNow(str(leave.why), sentence=leave.why)
 
 
+def _given(reason: str) -> str:
+    """Return a person's reason; raises Malformed where there is none that can be kept."""
+    reason = reason.strip()
+    if not reason or len(reason) > REASON_MAX or "\0" in reason:
+        raise Malformed(f"Give a reason: 1 to {REASON_MAX} characters.")
+    return reason
+
+
 def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Permit:
     """Allow one more try; it takes effect after the ten seconds in which it can be undone."""
+    reason = _given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="permit", actor=actor):
             return Permit.objects.get(command_id=command_id)
@@ -47,6 +57,7 @@ def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID)
 
 def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Take an unspent permit back; the operation is where it was before."""
+    reason = _given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="withdraw", actor=actor):
             return
@@ -54,11 +65,14 @@ def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUI
         _require(operation, Action.UNDO, actor=actor, now=now)
         if open_permit is None:
             raise NotNow("There is no permit to withdraw.")
-        resolving.withdraw_locked(operation, open_permit, actor=actor, reason=reason)
+        resolving.withdraw_locked(
+            operation, open_permit, actor=actor, reason=reason, now=now, command_id=command_id
+        )
 
 
 def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID, reference: str) -> None:
     """Complete an operation on a named person's word, until a look-up confirms it."""
+    reason = _given(reason)
     reference = reference.strip()
     if not reference or len(reference) > REFERENCE_MAX or not reference.isprintable():
         raise Malformed(f"Give the destination's number for it: 1 to {REFERENCE_MAX} characters.")
@@ -66,7 +80,7 @@ def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID,
         if not first_time(command_id, operation, action="attest", actor=actor):
             return
         _require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
-        resolving.void_permit(operation, "The operation is done.")
+        resolving.void_permit(operation, "The operation is done.", now=now)
         change(
             operation,
             kind="attested",
@@ -79,26 +93,28 @@ def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID,
             evidence_by=actor,
             destination_reference=reference,
         )
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
 
 
 def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Close an operation as not done: absence is proved, or it failed already and only its case is open."""
+    reason = _given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="end", actor=actor):
             return
         _require(operation, Action.DID_NOT_HAPPEN, actor=actor, now=now)
-        resolving.void_permit(operation, "It is closed as not done.")
+        resolving.void_permit(operation, "It is closed as not done.", now=now)
         if operation.state == State.UNCERTAIN:
-            operation.attempts.in_doubt().update(cleared_at=now)
+            resolving.clear(operation, now)
             change(
                 operation, kind="ended", actor=actor, reason=reason, to=State.FAILED, command_id=command_id
             )
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
 
 
 def cancel(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Cancel before the send; afterwards it is too late, and says so."""
+    reason = _given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="cancel", actor=actor):
             return
@@ -112,4 +128,4 @@ def cancel(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID)
             command_id=command_id,
             cancelled_at=now,
         )
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)

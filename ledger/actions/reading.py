@@ -31,7 +31,7 @@ def facts(operation: Operation) -> Facts:
         accepted_at=operation.accepted_at,
         lease_s=kind.lease_s,
         same_account=operation.account_first in ("", kind.destination.account),
-        attempts=tuple(attempt_fact(attempt) for attempt in attempts),
+        attempts=tuple(attempt_fact(attempt, operation.idempotency_key) for attempt in attempts),
         lookup=lookup_fact(lookup),
         permit=_permit_fact(operation),
         first_sent_at=operation.first_sent_at,
@@ -40,7 +40,7 @@ def facts(operation: Operation) -> Facts:
         lease_until=operation.lease_until,
         next_try_at=operation.next_try_at,
         look_count=operation.look_count,
-        held=operation.held_at is not None,
+        held_at=operation.held_at,
         cancelled=operation.cancelled_at is not None,
         destination_reference=operation.destination_reference,
         evidence=operation.evidence,
@@ -56,7 +56,7 @@ def contract_of(operation: Operation) -> Contract:
 
 def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup | None:
     """Return the latest look-up since the last attempt's end, or under its claim where it never sent."""
-    lookups = operation.lookups.order_by("-id")
+    lookups = operation.lookups.order_by("-asked_at", "-id")
     if not attempts:
         return lookups.first()
     last = attempts[-1]
@@ -71,7 +71,7 @@ def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None
     seen = Q(actor=actor, asked_at__gte=now - SITTING)
     if last is not None and last.closed_at is not None:
         seen &= Q(asked_at__gte=last.closed_at)
-    return operation.lookups.filter(seen).order_by("-id").first()
+    return operation.lookups.filter(seen).order_by("-asked_at", "-id").first()
 
 
 def lookup_fact(lookup: Lookup | None) -> LookupFact | None:
@@ -99,8 +99,8 @@ def match_of(lookup: Lookup) -> dict[str, Any] | None:
     return next((r for r in records if r["standing"] in LIVE), records[-1] if records else None)
 
 
-def attempt_fact(attempt: Attempt) -> AttemptFact:
-    """Return an attempt as decisions see it."""
+def attempt_fact(attempt: Attempt, present_key: str) -> AttemptFact:
+    """Return an attempt as decisions see it; `present_key` is what its operation would send under now."""
     return AttemptFact(
         number=attempt.number,
         outcome=Outcome(attempt.outcome) if attempt.outcome else None,
@@ -109,6 +109,7 @@ def attempt_fact(attempt: Attempt) -> AttemptFact:
         error_code=attempt.error_code,
         started_at=attempt.started_at,
         sender_ended_at=attempt.sender_ended_at,
+        present_key=attempt.idempotency_key == present_key,
     )
 
 

@@ -21,6 +21,11 @@ from ledger.rules.redaction import redact_text
 from ledger.rules.states import CaseKind, Evidence, Outcome, State
 from ledger.sql import statement
 
+SURPLUS = (CaseKind.SEVERAL, CaseKind.DIFFERS)
+"""Cases about what is there, which a success does not answer."""
+REVISION_OF_A_FIRST_SUCCESS = 3
+"""Accepted, started, succeeded; where more has happened, another success may have been told."""
+
 
 def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Reply:
     """Close an attempt with its outcome and move its operation; the same outcome again changes nothing.
@@ -39,6 +44,7 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
         attempt = operation.attempts.get(uid=attempt_uid)
         if not same(attempt.token_hash, tokens.token_hash(token)):
             _keep_late(operation, attempt, report, actor=actor, reason="Reported under a void token.")
+            _hold_doubled(operation, report.destination_reference, report.outcome, now)
             refusal = StaleToken("The attempt's token is void. What was reported is kept as evidence.")
         elif attempt.closed_at is None:
             _close(operation, attempt, report, now, actor=actor)
@@ -63,18 +69,19 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement("complete"), values)
         row = cursor.fetchone()
-        if row is not None and row[1] is None:
-            raise RuntimeError("an open attempt of an operation that is not running")
-    return row is not None
+        if row is None:
+            return False
+        operation_id, revision = row
+        if revision > REVISION_OF_A_FIRST_SUCCESS:
+            with locked(operation_id) as (operation, now):
+                _hold_if_told_otherwise(operation, now)
+    return True
 
 
 def _close(operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str) -> None:
     if attempt.started_at is None and report.outcome is not Outcome.RETRYABLE:
         # Whatever answered, something was sent, so it counts as a try.
         attempt.started_at = attempt.claimed_at
-        if operation.first_sent_at is None:
-            operation.first_sent_at = attempt.claimed_at
-            Operation.objects.filter(pk=operation.pk).update(first_sent_at=attempt.claimed_at)
     attempt.closed_at = attempt.sender_ended_at = now
     attempt.outcome = report.outcome
     attempt.http_status = report.http_status
@@ -92,33 +99,66 @@ def _late(
 ) -> TieoutError | None:
     """Keep what came after the attempt was closed; a success of the latest attempt still decides a doubt."""
     _keep_late(operation, attempt, report, actor=actor, reason="Reported after the attempt was closed.")
-    latest = attempt.number == operation.attempt_count
-    reference = report.destination_reference
-    if report.outcome is Outcome.SUCCEEDED and latest and operation.state == State.UNCERTAIN:
-        change(
-            operation,
-            kind="settled",
-            actor=actor,
-            reason="A late success of the latest try.",
-            to=State.COMPLETED,
-            attempt=attempt,
-            data={"reference": reference},
-            evidence=Evidence.ANSWER,
-            evidence_by=actor,
-            destination_reference=reference,
-        )
-        resolving.void_permit(operation, "The operation is done.")
-        resolving.close_locked(operation, actor=actor, reason="A late success of the latest try.", now=now)
+    deciding = attempt.number == operation.attempt_count and operation.state == State.UNCERTAIN
+    if deciding and report.outcome is Outcome.SUCCEEDED:
+        _complete_late(operation, attempt, report, now, actor=actor)
         return None
-    known = operation.destination_reference
-    if report.outcome is Outcome.SUCCEEDED and reference and known and reference != known:
-        reason = "A late success names a second record."
-        resolving.hold_locked(
-            operation, CaseKind.SEVERAL, actor="policy", reason=reason, now=now, data={"reference": reference}
-        )
+    if deciding and report.outcome is Outcome.ACCEPTED:
+        resolving.accept_late(operation, attempt, now, actor=actor)
+    _hold_doubled(operation, report.destination_reference, report.outcome, now)
     return OutcomeDiffers(
         "The attempt is closed with another outcome. What was reported is kept as evidence."
     )
+
+
+def _complete_late(
+    operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str
+) -> None:
+    reason = "A late success of the latest try."
+    attempt.outcome_digest = _digest(report)  # so that its repetition is one
+    attempt.save(update_fields=["outcome_digest"])
+    change(
+        operation,
+        kind="settled",
+        actor=actor,
+        reason=reason,
+        to=State.COMPLETED,
+        attempt=attempt,
+        data={"reference": report.destination_reference},
+        evidence=Evidence.ANSWER,
+        evidence_by=actor,
+        destination_reference=report.destination_reference,
+    )
+    resolving.void_permit(operation, "The operation is done.", now=now)
+    case = operation.cases.open().first()
+    if case is not None and case.kind not in SURPLUS:
+        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
+    _hold_if_told_otherwise(operation, now)
+
+
+def _hold_doubled(operation: Operation, reference: str, outcome: Outcome, now: datetime) -> None:
+    """Open a duplicate case where a success names another record than the one that is known."""
+    known = operation.destination_reference
+    if outcome is Outcome.SUCCEEDED and reference and known and reference != known:
+        resolving.hold_locked(
+            operation,
+            CaseKind.SEVERAL,
+            actor="policy",
+            reason="A late success names a second record.",
+            now=now,
+            data={"reference": reference},
+        )
+
+
+def _hold_if_told_otherwise(operation: Operation, now: datetime) -> None:
+    """Open that case where the other success was told first, and nobody has proved its absence since."""
+    told = operation.events.filter(kind="late", data__outcome=Outcome.SUCCEEDED).select_related("attempt")
+    for event in told:
+        cleared_at = event.attempt.cleared_at if event.attempt else None
+        if cleared_at is None or cleared_at < event.at:
+            _hold_doubled(operation, event.data["reference"], Outcome.SUCCEEDED, now)
+    for earlier in operation.attempts.in_doubt().filter(outcome=Outcome.SUCCEEDED):
+        _hold_doubled(operation, earlier.destination_reference, Outcome.SUCCEEDED, now)
 
 
 def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str) -> None:

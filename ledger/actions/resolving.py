@@ -1,12 +1,13 @@
 """Resolve doubt: apply what decisions say next, keep look-ups, expire leases, hold for a person."""
 
 import random
+import uuid
 from datetime import datetime, timedelta
 from typing import Any
 
 from ledger.actions.changing import change, locked
 from ledger.actions.reading import facts, latest_lookup, lookup_fact, match_of
-from ledger.models import Attempt, Case, Lookup, Operation, Permit, database_now
+from ledger.models import Attempt, Case, Lookup, Operation, Permit
 from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
 from ledger.rules.errors import LostRace
 from ledger.rules.facts import LEASE_EXPIRED
@@ -34,9 +35,9 @@ def _apply(operation: Operation, step: Step, now: datetime) -> bool:
     """Carry one step out; False where it is not for us to carry out, or changes nothing."""
     match step.next:
         case Next.COMPLETE:
-            _complete(operation, None)
+            _complete(operation, None, now)
         case Next.RETRY:
-            _clear(operation, now)
+            clear(operation, now)
             change(
                 operation,
                 kind="settled",
@@ -51,18 +52,33 @@ def _apply(operation: Operation, step: Step, now: datetime) -> bool:
         case Next.PERMIT:
             _permit_by_policy(operation, step, now)
         case Next.LAPSE:
-            permit = operation.permits.open().get()
-            withdraw_locked(operation, permit, actor="policy", reason=step.why, kind="lapsed")
-            if operation.state == State.UNCERTAIN and operation.held_at is None:
-                hold_locked(operation, CaseKind.LAPSED, actor="policy", reason=step.why, now=now)
+            _lapse(operation, step, now)
         case Next.HOLD:
-            if step.case is None:
-                return False
-            hold_locked(operation, step.case, actor="policy", reason=step.why, now=now)
+            return _stop(operation, step, now)
         case _:
             _schedule(operation, step, now)
             return False
     return True
+
+
+def _lapse(operation: Operation, step: Step, now: datetime) -> None:
+    """End the open permit; where nobody used it in time, its case is open again."""
+    kind = "lapsed" if step.case is not None else "withdrawn"
+    withdraw_locked(
+        operation, operation.permits.open().get(), actor="policy", reason=step.why, now=now, kind=kind
+    )
+    if step.case is not None and operation.state == State.UNCERTAIN and operation.held_at is None:
+        hold_locked(operation, step.case, actor="policy", reason=step.why, now=now)
+
+
+def _stop(operation: Operation, step: Step, now: datetime) -> bool:
+    """Hold for a person, or name the open case anew; False where it is held so already."""
+    case = operation.cases.open().first()
+    if step.case is not None and (case is None or case.kind != step.case):
+        hold_locked(operation, step.case, actor="policy", reason=step.why, now=now)
+        return True
+    _schedule(operation, step, now)
+    return False
 
 
 def _schedule(operation: Operation, step: Step, now: datetime) -> None:
@@ -75,7 +91,7 @@ def _schedule(operation: Operation, step: Step, now: datetime) -> None:
         Operation.objects.filter(pk=operation.pk).update(look_at=at, nudged_at=None)
 
 
-def _complete(operation: Operation, attempt: Attempt | None) -> None:
+def _complete(operation: Operation, attempt: Attempt | None, now: datetime) -> None:
     lookup = latest_lookup(operation, tuple(operation.attempts.order_by("number")))
     record = match_of(lookup) if lookup else None
     if lookup is None or record is None:
@@ -92,31 +108,32 @@ def _complete(operation: Operation, attempt: Attempt | None) -> None:
         evidence_by=lookup.actor,
         destination_reference=record["id"],
     )
-    void_permit(operation, "The operation is done.")
-    close_locked(operation, actor="policy", reason="The check found one match.", now=None)
+    void_permit(operation, "The operation is done.", now=now)
+    close_locked(operation, actor="policy", reason="The check found one match.", now=now)
 
 
 def _fail(operation: Operation, step: Step, now: datetime) -> None:
     if operation.state == State.UNCERTAIN:
-        _clear(operation, now)
+        clear(operation, now)
     change(operation, kind="settled", actor="policy", reason=step.why, to=State.FAILED)
     hold_locked(operation, step.case or CaseKind.LIMIT, actor="policy", reason=step.why, now=now)
 
 
-def _clear(operation: Operation, now: datetime) -> None:
+def clear(operation: Operation, now: datetime) -> None:
     """Note on every attempt in doubt that its absence is proved."""
     operation.attempts.in_doubt().update(cleared_at=now)
 
 
 def _permit_by_policy(operation: Operation, step: Step, now: datetime) -> None:
+    effective_at = step.at or now
     permit = Permit.objects.create(
         operation=operation,
         source=Permit.Source.POLICY,
         actor="policy",
         reason=step.why,
         given_at=now,
-        effective_at=now,
-        lapses_at=now + timedelta(seconds=operation.operation_type.permit_for_s),
+        effective_at=effective_at,
+        lapses_at=effective_at + timedelta(seconds=operation.operation_type.permit_for_s),
     )
     change(
         operation,
@@ -129,19 +146,27 @@ def _permit_by_policy(operation: Operation, step: Step, now: datetime) -> None:
 
 
 def withdraw_locked(
-    operation: Operation, permit: Permit, *, actor: str, reason: str, kind: str = "withdrawn"
+    operation: Operation,
+    permit: Permit,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    kind: str = "withdrawn",
+    command_id: uuid.UUID | None = None,
 ) -> None:
     """Withdraw an open permit of a locked operation."""
-    permit.withdrawn_at, permit.withdrawn_by = database_now(), actor
+    permit.withdrawn_at, permit.withdrawn_by = now, actor
     permit.save(update_fields=["withdrawn_at", "withdrawn_by"])
-    change(operation, kind=kind, actor=actor, reason=reason, data={"permit": str(permit.uid)})
+    data = {"permit": str(permit.uid)}
+    change(operation, kind=kind, actor=actor, reason=reason, command_id=command_id, data=data)
 
 
-def void_permit(operation: Operation, reason: str) -> None:
+def void_permit(operation: Operation, reason: str, *, now: datetime) -> None:
     """Withdraw the open permit of a locked operation, if there is one."""
     permit = operation.permits.open().first()
     if permit is not None:
-        withdraw_locked(operation, permit, actor="policy", reason=reason)
+        withdraw_locked(operation, permit, actor="policy", reason=reason, now=now)
 
 
 def hold_locked(
@@ -181,18 +206,28 @@ def hold_locked(
     return case
 
 
-def close_locked(operation: Operation, *, actor: str, reason: str, now: datetime | None) -> None:
+def close_locked(
+    operation: Operation, *, actor: str, reason: str, now: datetime, command_id: uuid.UUID | None = None
+) -> None:
     """Close the open case of a locked operation, if there is one."""
     case = operation.cases.open().first()
     if case is None:
         return
-    case.closed_at, case.closed_by = now or database_now(), actor
+    case.closed_at, case.closed_by = now, actor
     case.save(update_fields=["closed_at", "closed_by"])
-    change(operation, kind="closed", actor=actor, reason=reason, data={"case": str(case.uid)}, held_at=None)
+    change(
+        operation,
+        kind="closed",
+        actor=actor,
+        reason=reason,
+        command_id=command_id,
+        data={"case": str(case.uid)},
+        held_at=None,
+    )
 
 
 def settle_attempt(
-    operation: Operation, attempt: Attempt, now: datetime, *, kind: str, actor: str, taken: bool = False
+    operation: Operation, attempt: Attempt, now: datetime, *, kind: str, actor: str
 ) -> Conclusion:
     """Move a running operation to where its closed attempt takes it."""
     outcome = Outcome(attempt.outcome or "")
@@ -207,7 +242,7 @@ def settle_attempt(
             "look_count": 0,
             "settles_at": max(settles_at, operation.settles_at or settles_at),
         }
-        if taken or outcome is Outcome.ACCEPTED:
+        if outcome is Outcome.ACCEPTED:
             fields["taken_at"] = operation.taken_at or now
     elif conclusion.state is State.PENDING:
         fields = {"next_try_at": conclusion.next_try_at}
@@ -217,7 +252,9 @@ def settle_attempt(
             "evidence_by": actor,
             "destination_reference": attempt.destination_reference,
         }
-    if outcome is not Outcome.SUCCEEDED and not operation.first_cause:
+    if attempt.started_at is not None:
+        fields["first_sent_at"] = operation.first_sent_at or attempt.started_at
+    if outcome not in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and not operation.first_cause:
         fields["first_cause"] = attempt.message or attempt.error_code or f"Status {attempt.http_status}"
     data = {"outcome": outcome, "http_status": attempt.http_status, "error_code": attempt.error_code}
     if attempt.destination_reference:
@@ -297,8 +334,11 @@ def reopen_locked(
     lookup: Lookup | None = None,
 ) -> Case:
     """Do the same for a locked operation; one that is not finished is only held."""
+    void_permit(operation, reason, now=now)
     if operation.state in (State.COMPLETED, State.FAILED):
         data = {"lookup": str(lookup.uid)} if lookup else {}
+        # What was found speaks against every proof of absence before it.
+        operation.attempts.filter(cleared_at__isnull=False).update(cleared_at=None)
         change(
             operation,
             kind="reopened",
@@ -312,11 +352,25 @@ def reopen_locked(
     return hold_locked(operation, kind, actor=actor, reason=reason, now=now)
 
 
+def accept_late(operation: Operation, attempt: Attempt, now: datetime, *, actor: str) -> None:
+    """Keep a locked operation that the destination took, as was told late, from being sent again."""
+    change(
+        operation,
+        kind="settled",
+        actor=actor,
+        reason="Accepted, as was told late: looked up until it is final.",
+        attempt=attempt,
+        taken_at=operation.taken_at or now,
+    )
+    void_permit(operation, "The destination took it.", now=now)
+    advance(operation, now)
+
+
 def found_before_send(operation: Operation, attempt: Attempt, now: datetime, *, actor: str) -> None:
     """Settle a claim whose look before the send found something: nothing was sent by it."""
     lookup = lookup_fact(latest_lookup(operation, (attempt,)))
     if lookup is not None and lookup.standing is Standing.DONE:
-        _complete(operation, attempt)
+        _complete(operation, attempt, now)
         return
     change(
         operation,
@@ -327,5 +381,6 @@ def found_before_send(operation: Operation, attempt: Attempt, now: datetime, *, 
         attempt=attempt,
         data={"error_code": attempt.error_code},
         look_at=now,
+        taken_at=lookup.asked_at if lookup is not None and lookup.standing is Standing.PENDING else None,
     )
     advance(operation, now)

@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
-from ledger.rules.states import DOUBT, UNFINISHED, Evidence, Outcome, State
+from ledger.rules.states import EFFECT, UNFINISHED, Evidence, Outcome, State
 
 
 class OperationQuerySet(models.QuerySet["Operation"]):
@@ -135,7 +135,7 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
     def in_doubt(self) -> Self:
         """Attempts that may have had an effect, as far as anyone has proved."""
-        return self.filter(outcome__in=sorted(DOUBT), cleared_at__isnull=True)
+        return self.filter(outcome__in=sorted(EFFECT), cleared_at__isnull=True)
 
 
 class Attempt(models.Model):
@@ -195,7 +195,7 @@ class Attempt(models.Model):
     @property
     def in_doubt(self) -> bool:
         """Say whether this attempt may have had an effect, as far as anyone has proved."""
-        return self.outcome in DOUBT and self.cleared_at is None
+        return self.outcome in EFFECT and self.cleared_at is None
 
 
 class PermitQuerySet(models.QuerySet["Permit"]):

@@ -104,7 +104,8 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
 
 def _permitted(facts: Facts, permit: PermitFact, now: datetime) -> Step:
     """Let the permit's try go, unless what is there has changed since or nobody used it in time."""
-    if facts.found_something:
+    declined = facts.lookup is not None and facts.lookup.standing is Standing.FAILED
+    if facts.found_something or (declined and facts.state is State.UNCERTAIN):
         return Step(Next.LAPSE, "The destination holds something for it: the permit is void.")
     if permit.lapses_at <= now:
         return Step(Next.LAPSE, "The permit was not used in time.", case=CaseKind.LAPSED)

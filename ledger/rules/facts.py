@@ -5,7 +5,10 @@ from datetime import datetime, timedelta
 
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import Contract
-from ledger.rules.states import Outcome, Standing, State, Verdict
+from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
+
+ATTEMPTS_MAX = 1000
+"""Attempts of one operation, those that never started included; beyond it software makes none."""
 
 LEASE_EXPIRED = "lease_expired"
 """The error code of an attempt whose sender fell silent."""
@@ -37,6 +40,8 @@ class AttemptFact:
     error_code: str = ""
     started_at: datetime | None = None
     sender_ended_at: datetime | None = None
+    present_key: bool = True
+    """Whether it went under the key that the next one goes under."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Facts:
     lease_until: datetime | None = None
     next_try_at: datetime | None = None
     look_count: int = 0
-    held: bool = False
+    held_at: datetime | None = None
     cancelled: bool = False
     destination_reference: str = ""
     evidence: str = ""
@@ -98,9 +103,25 @@ class Facts:
         return self.attempts[-1] if self.attempts else None
 
     @property
-    def in_doubt(self) -> bool:
+    def held(self) -> bool:
+        """Whether a case is open: a person decides."""
+        return self.held_at is not None
+
+    @property
+    def tried_in_doubt(self) -> bool:
         """Whether any attempt may have had an effect."""
         return any(attempt.in_doubt for attempt in self.attempts)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the effect may exist: by an attempt, or by what was found against all of them."""
+        return self.state is State.UNCERTAIN or self.tried_in_doubt
+
+    @property
+    def found_something(self) -> bool:
+        """Whether the latest look-up found anything of ours that was not declined."""
+        found = self.lookup
+        return found is not None and found.verdict in FOUND and found.standing is not Standing.FAILED
 
     @property
     def tries(self) -> int:
@@ -110,6 +131,8 @@ class Facts:
     @property
     def tries_left(self) -> int:
         """How many tries software still has."""
+        if len(self.attempts) >= ATTEMPTS_MAX:
+            return 0
         allowed = 1 if self.contract.retry_owner == "client" else self.policy.attempts
         return max(allowed - self.tries, 0)
 
@@ -136,9 +159,9 @@ class Facts:
 
     @property
     def saved_error(self) -> int | None:
-        """The status of an error that the destination would answer again under the same key."""
+        """The status of an error that the destination would answer again under the present key."""
         for attempt in reversed(self.attempts):
-            status = attempt.http_status
+            status = attempt.http_status if attempt.present_key else None
             if status is not None and status >= 400 and self.contract.saves_error(status):
                 return status
         return None

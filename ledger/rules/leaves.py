@@ -7,7 +7,7 @@ from enum import StrEnum
 from ledger.rules.contracts import guarantee
 from ledger.rules.decisions import Next, decide
 from ledger.rules.facts import Facts, LookupFact, Sentence
-from ledger.rules.states import Standing, State, Verdict
+from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
 
 SITTING = timedelta(minutes=5)
 """How long a person's own look-up counts before they must look again."""
@@ -83,6 +83,22 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
         return _no(
             f"Already allowed by {facts.permit.actor}; it takes effect at {{at}}.", facts.permit.effective_at
         )
+    refusal = _never_again(facts)
+    if refusal is not None:
+        return refusal
+    if facts.lookup is not None and facts.found_something:
+        return _found(facts.destination, facts.lookup)
+    if facts.has_lookup:
+        return _after_check(facts, now, sitting)
+    if not facts.in_doubt:
+        return _yes("Every try so far is proved not done.")
+    if facts.same_key_protects(now):
+        return _same_key(facts)
+    return _no(f"{facts.destination} cannot be checked, and no key protects us: going ahead is an override.")
+
+
+def _never_again(facts: Facts) -> Leave | None:
+    """Refuse where another try could only be one too many, whatever a check says."""
     match facts.state:
         case State.RUNNING:
             return _in_progress(facts)
@@ -96,15 +112,7 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
         return _no("It was cancelled.")
     if facts.taken_at is not None:
         return _no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
-    if facts.lookup is not None and facts.found_something:
-        return _found(facts.destination, facts.lookup)
-    if facts.has_lookup:
-        return _after_check(facts, now, sitting)
-    if not facts.in_doubt:
-        return _yes("Every try so far is proved not done.")
-    if facts.same_key_protects(now):
-        return _same_key(facts)
-    return _no(f"{facts.destination} cannot be checked, and no key protects us: going ahead is an override.")
+    return None
 
 
 def _same_key(facts: Facts) -> Leave:
@@ -168,6 +176,8 @@ def _did_not_happen(facts: Facts, sitting: LookupFact | None) -> Leave:
         return _no("Nothing is in doubt.")
     if not facts.has_lookup:
         return _no(f"{facts.destination} cannot be checked: to say so needs an override by an approver.")
+    if facts.found_something:
+        return _no(f"{facts.destination} holds something for it.")
     if sitting is not None and sitting.verdict is Verdict.ABSENT and sitting.proof:
         return _yes("Your check proves it: it is closed as not done, and nothing is sent.")
     return _no("Not yet: nothing proves it. A check can.")
@@ -208,7 +218,7 @@ def seven(facts: Facts, now: datetime) -> tuple[tuple[str, Sentence], ...]:
 
 def _cause(facts: Facts) -> Sentence:
     latest = facts.latest
-    if latest is None or latest.outcome is None:
+    if latest is None or latest.outcome in (None, Outcome.SUCCEEDED):
         return Sentence("Nothing has gone wrong.")
     if latest.http_status is None:
         return Sentence("Probably: there was silence, not a refusal." if latest.in_doubt else "Probably.")

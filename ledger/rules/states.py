@@ -109,6 +109,10 @@ MOVES: Mapping[State, Mapping[State, str]] = {
 UNFINISHED = frozenset({State.PENDING, State.RUNNING, State.UNCERTAIN})
 DOUBT = frozenset({Outcome.UNCERTAIN, Outcome.ACCEPTED})
 """Outcomes after which the effect may exist."""
+EFFECT = DOUBT | {Outcome.SUCCEEDED}
+"""Outcomes that leave an effect, or may have, until its absence is proved."""
+FOUND = frozenset({Verdict.ONE_MATCH, Verdict.DIFFERS, Verdict.SEVERAL})
+"""Verdicts of a look-up that found something which carries our reference."""
 
 
 def may_move(source: State, target: State) -> bool:

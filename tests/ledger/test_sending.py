@@ -31,6 +31,7 @@ from tests.sandboxes import Sandbox
 from tests.stories import CALLS, Durban
 
 TIMEOUT_S = 1.0
+PAUSE_S = 10
 
 
 @pytest.fixture
@@ -451,6 +452,7 @@ def test_a_refusal_to_connect_after_an_earlier_doubt_stays_uncertain(
     sandbox.faults("drop_after", "POST /invoices")
     operation = sent(durban, durban.invoiced(483))
     assert actions.settle(operation.pk, actor="worker").next is Next.SEND
+    durban.clock.advance(PAUSE_S)
     sandbox.kill()
     operation = sent(durban, operation)
     assert (last(operation).number, last(operation).outcome) == (2, Outcome.RETRYABLE)
@@ -464,6 +466,7 @@ def test_the_same_key_within_its_window_makes_no_second_effect(durban: Durban, s
     sandbox.faults("drop_after", "POST /invoices")
     operation = sent(durban, durban.invoiced(483))
     assert actions.settle(operation.pk, actor="worker").next is Next.SEND
+    durban.clock.advance(PAUSE_S)
     operation = sent(durban, operation)
     assert (operation.state, operation.evidence) == (State.COMPLETED, "answer")
     assert len(set(operation.attempts.values_list("idempotency_key", flat=True))) == 1
