@@ -411,6 +411,15 @@ def test_sixteen_repetitions_of_one_claim_are_one_attempt(api: Api) -> None:
     assert Counter(started) == {200: 1, 409: 15}, "one token alone is not void"
 
 
+def test_one_attempt_id_for_sixteen_operations_at_once_is_one_claim(api: Api) -> None:
+    attempt_id = str(uuid.uuid4())
+    answers = at_once(16, lambda _: api.claim(new_key(), attempt_id=attempt_id))
+    assert Counter(answer.status_code for answer in answers) == {201: 1, 409: 15}
+    refused = {answer.json()["type"] for answer in answers if answer.status_code == 409}
+    assert refused == {"/problems/attempt-id-elsewhere"}
+    assert Attempt.objects.filter(caller_id=attempt_id).count() == 1
+
+
 def test_known_failure_13_sixteen_submits_at_once_are_one_operation(api: Api) -> None:
     key = new_key()
     answers = at_once(16, lambda _: api.submit(key))
