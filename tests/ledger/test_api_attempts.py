@@ -160,6 +160,9 @@ def test_a_stale_attempt_does_not_finish_over_the_new_one(api: Api) -> None:
     body = {"type": "refund.pay", "key": new_key(), "payload": PAYLOAD}
     stale = api.post("operations/claim", body).json()["attempt"]
     api.clock.advance(LEASE_S + 1)
+    early = problem(api.post("operations/claim", body), 409, "waiting")
+    assert early["operation"]["state"] == "uncertain"
+    api.clock.advance(10)
     fresh = api.post("operations/claim", body).json()["attempt"]
     assert fresh["number"] == 2
     told = problem(api.outcome(stale, "succeeded", destination_reference="RF-1"), 409, "outcome-differs")

@@ -140,6 +140,9 @@ def test_a_claim_spends_an_open_permit(api: Api) -> None:
     body = {"type": "refund.pay", "key": new_key(), "payload": PAYLOAD}
     first = api.post("operations/claim", body).json()["attempt"]
     assert api.outcome(first, "uncertain", error_code="silent").json()["decision"] == "wait"
+    early = api.post("operations/claim", body)
+    assert problem(early, 409, "waiting")["operation"]["state"] == "uncertain"
+    api.clock.advance(int(early.headers["Retry-After"]))
     second = api.post("operations/claim", body)
     assert (second.status_code, second.json()["decision"]) == (201, "proceed")
     assert second.json()["attempt"]["idempotency_key"] == first["idempotency_key"]
@@ -150,6 +153,9 @@ def test_a_claim_spends_an_open_permit(api: Api) -> None:
 def test_a_submit_with_an_open_permit_is_told_to_proceed(api: Api) -> None:
     body = {"type": "transfer.send", "key": new_key(), "payload": PAYLOAD}
     sent(operation_of(api.post("operations", body)), SILENT)
+    early = api.post("operations", body)
+    assert (early.status_code, early.json()["decision"]) == (202, "wait")
+    api.clock.advance(int(early.headers["Retry-After"]))
     answer = api.post("operations", body)
     assert (answer.status_code, answer.json()["decision"]) == (202, "proceed")
     assert answer.json()["operation"]["state"] == "uncertain"
