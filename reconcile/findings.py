@@ -16,6 +16,7 @@ from reconcile.tying import amount_text
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
 CHUNK = 1000
 IDS_SHOWN = 4
+NOT_LISTED = "Not on the list."
 
 Groups = dict[str, list[Record]]
 
@@ -165,7 +166,8 @@ def record_shown(record: Record) -> dict[str, str | None]:
 
 def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
     if pair is None:
-        return line.why or "Not on the list."
+        gone = line.item_class == ItemClass.MISSING and line.state == State.COMPLETED and line.external_id
+        return f"{line.external_id} was on record as done. {line.why}" if gone else line.why or NOT_LISTED
     match ItemClass(line.item_class or ""):
         case ItemClass.UNREADABLE:
             return pair.why

@@ -177,7 +177,7 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
         try:
             return value()
         except Unreadable as error:
-            wrong[name] = str(error)
+            wrong[name] = str(error).partition(". ")[0].rstrip(".")  # what is wrong, not how to write it
             return otherwise
 
     identity = part("id", lambda: records.read_text(records.search(map.id, item), "id"), "")

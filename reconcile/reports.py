@@ -9,6 +9,18 @@ from reconcile.classes import ItemClass
 from reconcile.models import Finding, Run
 from reconcile.tying import amount_text
 
+SETTLED = {
+    "completed": "completed by the one match",
+    "confirmed": "seen there, as a person had said",
+    "closed": "case closed, for it is in order now",
+    "held": "held for a person",
+    "reopened": "taken back into doubt, with a case",
+    "failed": "declined there, with a case",
+    "opened": "case opened for what no operation carries",
+    "changed_meanwhile": "left alone, for it changed meanwhile",
+}
+"""What a run does in the ledger, in words that follow a number."""
+
 
 def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
     """Return what `--json` prints: classes, totals, residual, digest and findings; amounts are text."""
@@ -89,9 +101,14 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
     if findings:
         lines += ["", *_findings_table(findings, there)]
     if run.settled:
-        done = ", ".join(f"{what.replace('_', ' ')}: {count}" for what, count in sorted(run.settled.items()))
-        lines += ["", f"Settled by this run: {done}"]
+        lines += ["", f"In the ledger: {settled(run)}"]
     return "\n".join(lines)
+
+
+def settled(run: Run) -> str:
+    """Say what the run did in the ledger: "1 completed by the one match, 2 held for a person"."""
+    done = [(words, run.settled[what]) for what, words in SETTLED.items() if run.settled.get(what)]
+    return ", ".join(f"{count} {words}" for words, count in done)
 
 
 def _tie_table(run: Run, currency: str, there: str) -> list[str]:

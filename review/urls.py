@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from review.views import decisions, operation, queue
+from review.views import decisions, operation, queue, runs
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -14,5 +14,6 @@ urlpatterns = [
         path(f"operations/<uuid:uid>/{way}/", decisions.decide, {"way": way}, name=f"operation-{way}")
         for way in decisions.DECISIONS
     ),
-    # The runs' pages are named "runs" and "run".
+    path("runs/", runs.index, name="runs"),
+    path("runs/<uuid:uid>/", runs.show, name="run"),
 ]

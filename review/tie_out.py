@@ -1,0 +1,223 @@
+"""A run's tie-out as people read it: the way from one side to the other, and every item in its class."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from reconcile.classes import ItemClass
+from reconcile.models import Finding, Run
+from review import amounts
+
+SIDES = ("ledger", "destination")
+NOTHING: dict[str, Any] = {"count": 0, "amount": "0"}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A count and an amount as a row of the tie-out shows them."""
+
+    items: str
+    amount: str
+
+
+@dataclass(frozen=True)
+class TieRow:
+    """One row of the tie-out, with the figures of each currency."""
+
+    title: str
+    figures: list[Figures]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class in one currency."""
+
+    title: str
+    icon: str
+    items: int
+    open: int
+    ledger: str
+    destination: str
+    difference: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """The classes of one currency and their foot."""
+
+    currency: str
+    rows: list[ClassRow]
+    all: ClassRow
+    counted: ClassRow
+    unexplained: ClassRow
+    ties: bool
+
+
+@dataclass(frozen=True)
+class TieOut:
+    """The figures of a finished run, from its snapshot; `open` are the findings that wait for somebody."""
+
+    run: Run
+    open: Sequence[Finding]
+
+    @property
+    def there(self) -> str:
+        """The destination's own name."""
+        return self.run.plan.operation_type.destination.title
+
+    @property
+    def currencies(self) -> list[str]:
+        """Every currency of the run; "" for what has no amount."""
+        found: list[str] = self.run.tie["currencies"]
+        return found
+
+    @property
+    def steps(self) -> list[TieRow]:
+        """The way from what was accepted to what the destination should hold, class by class."""
+        start = [self._figures(self.run.tie["ledger"].get(cur, NOTHING), cur) for cur in self.currencies]
+        rows = [TieRow("Tieout: operations accepted", start)]
+        for item_class in ItemClass:
+            steps = [_step(self._lines(item_class, currency)) for currency in self.currencies]
+            if any(count or amount for count, amount in steps):
+                figures = [
+                    Figures(_signed(count), _stepped(amount, currency))
+                    for (count, amount), currency in zip(steps, self.currencies, strict=True)
+                ]
+                rows.append(TieRow(item_class.title(self.there), figures))
+        return rows
+
+    @property
+    def should_hold(self) -> list[Figures]:
+        """What the destination holds if every class is right."""
+        return [self._figures(_plus(self.run.tie, currency), currency) for currency in self.currencies]
+
+    @property
+    def holds(self) -> list[Figures]:
+        """What its list held, counted while it was read."""
+        return [self._figures(self.run.tie["destination"].get(cur, NOTHING), cur) for cur in self.currencies]
+
+    @property
+    def unexplained(self) -> list[Figures]:
+        """What is left over in each currency."""
+        return [
+            Figures(
+                str(_left(self.run.tie, currency)),
+                amounts.show(self.run.residual.get(currency), currency) if currency else "",
+            )
+            for currency in self.currencies
+        ]
+
+    @property
+    def groups(self) -> list[Group]:
+        """Every item in its class, currency by currency."""
+        return [self._group(currency) for currency in self.currencies]
+
+    def _lines(self, item_class: str, currency: str) -> list[dict[str, Any]]:
+        return [
+            line
+            for line in self.run.tie["lines"]
+            if line["class"] == item_class and line["currency"] == currency
+        ]
+
+    def _figures(self, side: dict[str, Any], currency: str) -> Figures:
+        return Figures(str(side["count"]), amounts.show(side["amount"], currency) if currency else "")
+
+    def _group(self, currency: str) -> Group:
+        held = [line for line in self.run.tie["lines"] if line["currency"] == currency]
+        rows = [self._class_row(line, currency) for line in held]
+        summed = {side: _summed(held, side) for side in SIDES}
+        counted = {side: self.run.tie[side].get(currency, NOTHING) for side in SIDES}
+        left = {side: _apart(counted[side], summed[side]) for side in SIDES}
+        items = sum(row.items for row in rows)
+        unexplained = _foot("Unexplained", left, currency, items=_left(self.run.tie, currency))
+        if currency:
+            residual = amounts.show(self.run.residual[currency], currency)
+            unexplained = replace(unexplained, difference=residual)
+        return Group(
+            currency=currency,
+            rows=rows,
+            all=_foot("All classes", summed, currency, items=items, still=sum(row.open for row in rows)),
+            counted=_foot("Counted another way", counted, currency),
+            unexplained=unexplained,
+            ties=not unexplained.items and not any(Decimal(side["amount"]) for side in left.values()),
+        )
+
+    def _class_row(self, line: dict[str, Any], currency: str) -> ClassRow:
+        item_class = ItemClass(line["class"])
+        still = [f for f in self.open if f.item_class == item_class and f.currency == currency]
+        ledger, destination = line["ledger"], line["destination"]
+        difference = Decimal(destination["amount"]) - Decimal(ledger["amount"])
+        return ClassRow(
+            title=item_class.title(self.there),
+            icon=item_class.shown.icon,
+            items=line["items"],
+            open=sum(finding.items for finding in still),
+            ledger=_held(ledger, currency),
+            destination=_held(destination, currency),
+            difference=amounts.signed(difference, currency) if currency else "",
+        )
+
+
+def _step(lines: Iterable[dict[str, Any]]) -> tuple[int, Decimal]:
+    """Return what a class adds between both sides: items and amount."""
+    count, amount = 0, Decimal(0)
+    for line in lines:
+        count += line["destination"]["count"] - line["ledger"]["count"]
+        amount += Decimal(line["destination"]["amount"]) - Decimal(line["ledger"]["amount"])
+    return count, amount
+
+
+def _plus(tie: dict[str, Any], currency: str) -> dict[str, Any]:
+    count, amount = _step(line for line in tie["lines"] if line["currency"] == currency)
+    start = tie["ledger"].get(currency, NOTHING)
+    return {"count": start["count"] + count, "amount": str(Decimal(start["amount"]) + amount)}
+
+
+def _left(tie: dict[str, Any], currency: str) -> int:
+    """Return how many things of one currency no class holds, on the side with more of them."""
+    held = [line for line in tie["lines"] if line["currency"] == currency]
+    apart = [_apart(tie[side].get(currency, NOTHING), _summed(held, side)) for side in SIDES]
+    return max(int(side["count"]) for side in apart)
+
+
+def _summed(lines: Sequence[dict[str, Any]], side: str) -> dict[str, Any]:
+    amount = sum((Decimal(line[side]["amount"]) for line in lines), Decimal(0))
+    return {"count": sum(line[side]["count"] for line in lines), "amount": str(amount)}
+
+
+def _apart(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    amount = abs(Decimal(one["amount"]) - Decimal(other["amount"]))
+    return {"count": abs(one["count"] - other["count"]), "amount": str(amount)}
+
+
+def _foot(
+    title: str, sides: dict[str, dict[str, Any]], currency: str, *, items: int = 0, still: int = 0
+) -> ClassRow:
+    difference = Decimal(sides["destination"]["amount"]) - Decimal(sides["ledger"]["amount"])
+    return ClassRow(
+        title=title,
+        icon="",
+        items=items,
+        open=still,
+        ledger=_held(sides["ledger"], currency, nothing="0"),
+        destination=_held(sides["destination"], currency, nothing="0"),
+        difference=amounts.signed(difference, currency) if currency else "",
+    )
+
+
+def _held(side: dict[str, Any], currency: str, *, nothing: str = "–") -> str:
+    if not currency:
+        return str(side["count"]) if side["count"] else nothing
+    return amounts.show(side["amount"], currency) if side["count"] or nothing == "0" else nothing
+
+
+def _stepped(amount: Decimal, currency: str) -> str:
+    if not currency:
+        return ""
+    return amounts.signed(amount, currency) if amount else "–"
+
+
+def _signed(count: int) -> str:
+    return f"{'+' if count > 0 else '−'}{abs(count)}" if count else "–"

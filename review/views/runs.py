@@ -1,0 +1,112 @@
+"""Reconciliations: the list of runs, and one run."""
+
+import uuid
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import Abs
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from ledger.models import database_now
+from reconcile import reports
+from reconcile.models import Finding, Plan, Run
+from review import amounts, wording
+from review.access import people_only
+from review.runs import Reading, stamp, window
+
+PAGE = 50
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run in the list: whether it is explained, and what it left open."""
+
+    run: Run
+    icon: str
+    words: str
+    open: list[str]
+
+    @property
+    def window(self) -> str:
+        """What it covers."""
+        return window(self.run)
+
+
+@people_only
+def index(request: HttpRequest) -> HttpResponse:
+    """List the plans with their next time, and the runs, the latest first."""
+    runs = Run.objects.select_related("plan__operation_type__destination")
+    before = request.GET.get("before", "")
+    if before.isdecimal() and len(before) < 19:
+        runs = runs.filter(pk__lt=int(before))
+    found = list(runs.order_by("-pk")[: PAGE + 1])
+    context = {
+        "section": "runs",
+        "now": database_now(),
+        "plans": Plan.objects.select_related("operation_type__destination").order_by("name"),
+        "rows": _listed(found[:PAGE]),
+        "older": found[PAGE - 1].pk if len(found) > PAGE else None,
+        "newest": not before,
+    }
+    return render(request, "review/runs.html", context)
+
+
+@people_only
+def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Show one run, from its own snapshot."""
+    run = get_object_or_404(Run.objects.select_related("plan__operation_type__destination"), uid=uid)
+    now = database_now()
+    context = {
+        "section": "runs",
+        "now": now,
+        "run": run,
+        "title": f"Run {run.pk} · {run.plan.name}",
+        "by": wording.who(run.actor),
+        "window": window(run),
+        "ran": stamp(run.started_at),
+        "there": run.plan.operation_type.destination.title,
+        "previous": Run.objects.filter(plan=run.plan_id, pk__lt=run.pk).order_by("-pk").first(),
+    }
+    if run.state == Run.State.DONE:
+        findings = list(_findings(run))
+        context |= {
+            "reading": Reading(run, findings, now),
+            "headline": reports.headline(run, findings),
+            "settled": reports.settled(run),
+        }
+    return render(request, "review/run.html", context)
+
+
+def _findings(run: Run) -> QuerySet[Finding]:
+    return run.findings.select_related("operation", "case")
+
+
+def _listed(runs: list[Run]) -> list[Listed]:
+    """Tell what each run came to; one query for all that is open."""
+    open_findings = Finding.objects.filter(run__in=[run.pk for run in runs], is_open=True)
+    still: dict[int, list[tuple[str, int, str]]] = {}
+    for run_id, currency, count, amount in (
+        open_findings.order_by("currency")
+        .values_list("run_id", "currency")
+        .annotate(count=Count("pk"), amount_open=Sum(Abs("amount")))
+    ):
+        whole = amounts.whole(amount, currency) if currency else ""
+        still.setdefault(run_id, []).append((currency, count, whole))
+    return [_row(run, still.get(run.pk, [])) for run in runs]
+
+
+def _row(run: Run, still: list[tuple[str, int, str]]) -> Listed:
+    count = sum(number for _, number, _ in still)
+    held = [whole for _, _, whole in still if whole]
+    match run.state:
+        case Run.State.RUNNING:
+            return Listed(run, "running", "Running", [])
+        case Run.State.FAILED:
+            return Listed(run, "failed", f"Did not run: {run.why_failed}", [])
+    if not run.explained:
+        return Listed(run, "failed", reports.headline(run, []), held)
+    if not count:
+        return Listed(run, "one_match", "Explained; nothing is open", held)
+    words = f"Explained; {wording.several(count, 'open difference')}"
+    return Listed(run, "differs", words, held)

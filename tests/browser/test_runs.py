@@ -1,0 +1,94 @@
+"""The runs' pages in a real browser: wide and narrow, light and dark, with nothing for axe to find."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ledger import actions
+from ledger.rules.states import Outcome
+from reconcile.actions import start
+from reconcile.models import Run
+from reconcile.running import NotWhole, window
+from tests.browser.conftest import Windows
+from tests.browser.test_looks import looked_at, outgrown, unfold
+from tests.databases import Clock
+from tests.reconcile.books import HELD, Books, key_of, record
+
+TWELFTH, TWENTY_SIXTH, THIRTIETH = (datetime(2026, 11, day, 5, 2, tzinfo=UTC) for day in (12, 26, 30))
+
+
+def november(folder: Path, clock: Clock) -> Run:
+    """A month in which a bit of everything happened; three runs, the last on the thirtieth."""
+    clock.set(datetime(2026, 11, 11, 8, 0, tzinfo=UTC))
+    books = Books.configured(folder, performed_by="caller", grace="15m", tolerance="0.50")
+    page = []
+    for order in range(400, 420):
+        books.claimed(str(order), Outcome.SUCCEEDED, reference=f"INV-{order}", amount=f"{order}.00")
+        page.append(record(order, key=key_of(str(order)), total=f"{order}.00"))
+    for order in range(501, 505):
+        books.claimed(
+            str(order), Outcome.SUCCEEDED, reference=f"INV-{order}", amount="47895.35", currency="EUR"
+        )
+        page.append(record(order, key=key_of(str(order)), total="47895.35", currency="EUR"))
+    surplus = [record(n, key=key_of("402"), total="402.00") for n in (1064, 1071)]
+    HELD.pages = [page, surplus]
+    clock.set(TWELFTH)
+    books.run()
+    books.claimed("447", Outcome.SUCCEEDED, reference="INV-1131", amount="1240.00")
+    books.claimed("448", Outcome.UNCERTAIN, amount="380.00")
+    by_hand = record(1200, key=key_of("9001"), total="99.50")
+    HELD.pages.append([by_hand, record(1201, key=None, total="12.00"), record(1202, key=None, total="a lot")])
+    clock.set(TWENTY_SIXTH)
+    _, found = books.run()
+    case = next(finding.case for finding in found if finding.item_class == "unexpected_at_destination")
+    assert case is not None
+    actions.close_case(case.pk, actor="ann", reason="Made by hand for the branch in Pinetown.")
+    clock.set(datetime(2026, 11, 30, 4, 55, tzinfo=UTC))
+    books.claimed("466", Outcome.SUCCEEDED, reference="INV-466", amount="4960.00")
+    books.claimed("467", Outcome.SUCCEEDED, reference="INV-467", amount="2480.40")
+    books.claimed("468", Outcome.SUCCEEDED, reference="INV-468", amount=None)
+    HELD.pages.append([record(466, key=key_of("466"), total="5580.00")])
+    HELD.pages.append([record(467, key=key_of("467"), total="2480.00"), record(468, key=key_of("468"))])
+    books.claimed("470", None, amount="3115.50")
+    clock.set(THIRTIETH)
+    run, _ = books.run()
+    HELD.pages.append(None)
+    try:
+        books.run()
+    except NotWhole:
+        start_at, to = window(books.plan, None, None)
+        start(books.plan, window_from=start_at, window_to=to, actor="bob")
+    return run
+
+
+def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_path: Path) -> None:
+    done = november(tmp_path, clock)
+    failed, running = Run.objects.get(state="failed"), Run.objects.get(state="running")
+    page = windows.of("vic")
+    addresses = {
+        "runs": "/runs/",
+        "run": f"/runs/{done.uid}/",
+        "run-failed": f"/runs/{failed.uid}/",
+        "run-running": f"/runs/{running.uid}/",
+    }
+    wrong: list[str] = []
+    for name, address in addresses.items():
+        page.goto(address)
+        unfold(page)
+        wrong += [f"{name}, {line}" for line in looked_at(page, name)]
+    assert wrong == []
+    page.goto(addresses["run"])
+    for width in range(360, 1601, 80):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert not outgrown(page), f"at {width}"
+
+
+def test_a_run_at_work_shows_its_end_by_itself(windows: Windows, clock: Clock, tmp_path: Path) -> None:
+    books = Books.configured(tmp_path, performed_by="caller")
+    start_at, to = window(books.plan, None, None)
+    run = start(books.plan, window_from=start_at, window_to=to, actor="ann")
+    page = windows.of("vic")
+    page.goto(f"/runs/{run.uid}/")
+    assert page.get_by_role("heading", name="Running").is_visible()
+    clock.advance(301)
+    books.run()
+    page.get_by_role("heading", name="Did not run: Its process stopped").wait_for()
