@@ -90,7 +90,20 @@ def _close(operation: Operation, attempt: Attempt, report: Report, now: datetime
     attempt.destination_reference = report.destination_reference
     attempt.retry_after_s = report.retry_after_s
     attempt.outcome_digest = _digest(report)
-    attempt.save()
+    attempt.save(
+        update_fields=[
+            "started_at",
+            "closed_at",
+            "sender_ended_at",
+            "outcome",
+            "http_status",
+            "error_code",
+            "message",
+            "destination_reference",
+            "retry_after_s",
+            "outcome_digest",
+        ]
+    )
     resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
 
 

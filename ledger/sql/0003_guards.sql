@@ -14,6 +14,7 @@ CREATE TRIGGER event_no_truncate BEFORE TRUNCATE ON ledger_event
 -- The facts that events speak of stay, too.
 CREATE TRIGGER operation_stays BEFORE DELETE ON ledger_operation FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER attempt_stays BEFORE DELETE ON ledger_attempt FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER case_stays BEFORE DELETE ON ledger_case FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER permit_stays BEFORE DELETE ON ledger_permit FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER lookup_stays BEFORE UPDATE OR DELETE ON ledger_lookup FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER command_stays BEFORE UPDATE OR DELETE ON ledger_command FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
@@ -27,9 +28,11 @@ BEGIN
         END IF;
         RETURN NEW;
     END IF;
-    IF (OLD.uid, OLD.operation_type_id, OLD.key, OLD.payload_digest, OLD.amount, OLD.currency, OLD.accepted_at)
+    IF (OLD.uid, OLD.operation_type_id, OLD.key, OLD.payload_digest, OLD.amount, OLD.currency, OLD.accepted_at,
+        OLD.source_system, OLD.source_reference, OLD.source_version)
         IS DISTINCT FROM
-       (NEW.uid, NEW.operation_type_id, NEW.key, NEW.payload_digest, NEW.amount, NEW.currency, NEW.accepted_at) THEN
+       (NEW.uid, NEW.operation_type_id, NEW.key, NEW.payload_digest, NEW.amount, NEW.currency, NEW.accepted_at,
+        NEW.source_system, NEW.source_reference, NEW.source_version) THEN
         RAISE EXCEPTION 'what an operation is never changes: a correction is a new operation'
             USING ERRCODE = 'check_violation';
     END IF;
@@ -43,9 +46,19 @@ BEGIN
         ) THEN
             RAISE EXCEPTION 'no move leads from % to %', OLD.state, NEW.state USING ERRCODE = 'check_violation';
         END IF;
-        IF NEW.revision = OLD.revision THEN
-            RAISE EXCEPTION 'a move counts the revision up' USING ERRCODE = 'check_violation';
-        END IF;
+    END IF;
+    IF NEW.revision = OLD.revision AND
+       (OLD.state, OLD.attempt_count, OLD.generation, OLD.idempotency_key, OLD.contract_first, OLD.account_first,
+        OLD.first_sent_at, OLD.taken_at, OLD.settles_at, OLD.held_at, OLD.cancelled_at, OLD.finished_at,
+        OLD.evidence, OLD.evidence_by, OLD.destination_reference, OLD.first_cause)
+        IS DISTINCT FROM
+       (NEW.state, NEW.attempt_count, NEW.generation, NEW.idempotency_key, NEW.contract_first, NEW.account_first,
+        NEW.first_sent_at, NEW.taken_at, NEW.settles_at, NEW.held_at, NEW.cancelled_at, NEW.finished_at,
+        NEW.evidence, NEW.evidence_by, NEW.destination_reference, NEW.first_cause) THEN
+        RAISE EXCEPTION 'a change of what is known counts the revision up' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.revision NOT IN (OLD.revision, OLD.revision + 1) THEN
+        RAISE EXCEPTION 'the revision counts one by one' USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
 END $$;
@@ -66,17 +79,59 @@ CREATE CONSTRAINT TRIGGER operation_told AFTER UPDATE ON ledger_operation
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.revision <> OLD.revision)
     EXECUTE FUNCTION ledger_operation_told();
 
--- An attempt carries its operation's digest, and what it proved never changes.
+-- An attempt carries its operation's digest, and what it proved never changes; only its absence is noted later.
 CREATE FUNCTION ledger_attempt_fenced() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.closed_at IS NOT NULL AND (OLD.outcome, OLD.closed_at) IS DISTINCT FROM (NEW.outcome, NEW.closed_at) THEN
+    IF TG_OP = 'INSERT' THEN
+        IF NOT EXISTS (
+            SELECT FROM ledger_operation WHERE id = NEW.operation_id AND payload_digest = NEW.payload_digest
+        ) THEN
+            RAISE EXCEPTION 'an attempt sends what its operation says' USING ERRCODE = 'check_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF OLD.closed_at IS NOT NULL AND
+       (OLD.outcome, OLD.closed_at, OLD.started_at, OLD.sender_ended_at, OLD.http_status, OLD.error_code,
+        OLD.message, OLD.destination_reference, OLD.token_hash)
+        IS DISTINCT FROM
+       (NEW.outcome, NEW.closed_at, NEW.started_at, NEW.sender_ended_at, NEW.http_status, NEW.error_code,
+        NEW.message, NEW.destination_reference, NEW.token_hash) THEN
         RAISE EXCEPTION 'the outcome of a closed attempt never changes' USING ERRCODE = 'check_violation';
     END IF;
-    IF (OLD.operation_id, OLD.number, OLD.idempotency_key, OLD.payload_digest)
-        IS DISTINCT FROM (NEW.operation_id, NEW.number, NEW.idempotency_key, NEW.payload_digest) THEN
+    IF (OLD.operation_id, OLD.number, OLD.idempotency_key, OLD.payload_digest, OLD.actor, OLD.claimed_at)
+        IS DISTINCT FROM
+       (NEW.operation_id, NEW.number, NEW.idempotency_key, NEW.payload_digest, NEW.actor, NEW.claimed_at) THEN
         RAISE EXCEPTION 'what an attempt sends never changes' USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER attempt_fenced BEFORE UPDATE ON ledger_attempt
+CREATE TRIGGER attempt_fenced BEFORE INSERT OR UPDATE ON ledger_attempt
     FOR EACH ROW EXECUTE FUNCTION ledger_attempt_fenced();
+
+-- A permit is spent or withdrawn once, and says for ever who gave it, why, and on what evidence.
+CREATE FUNCTION ledger_permit_once() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.spent_at IS NOT NULL OR OLD.withdrawn_at IS NOT NULL THEN
+        RAISE EXCEPTION 'a permit is spent or withdrawn once' USING ERRCODE = 'check_violation';
+    END IF;
+    IF (OLD.operation_id, OLD.source, OLD.actor, OLD.reason, OLD.command_id, OLD.lookup_id,
+        OLD.given_at, OLD.effective_at, OLD.lapses_at)
+        IS DISTINCT FROM
+       (NEW.operation_id, NEW.source, NEW.actor, NEW.reason, NEW.command_id, NEW.lookup_id,
+        NEW.given_at, NEW.effective_at, NEW.lapses_at) THEN
+        RAISE EXCEPTION 'what a permit says never changes' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER permit_once BEFORE UPDATE ON ledger_permit FOR EACH ROW EXECUTE FUNCTION ledger_permit_once();
+
+-- A case that was answered stays answered: a new question is a new case.
+CREATE FUNCTION ledger_case_closed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.closed_at IS NOT NULL OR (OLD.uid, OLD.operation_id, OLD.opened_at)
+        IS DISTINCT FROM (NEW.uid, NEW.operation_id, NEW.opened_at) THEN
+        RAISE EXCEPTION 'a closed case never changes' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER case_closed BEFORE UPDATE ON ledger_case FOR EACH ROW EXECUTE FUNCTION ledger_case_closed();

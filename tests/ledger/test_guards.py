@@ -1,0 +1,449 @@
+"""What the database itself refuses, asked in SQL by the application's own role.
+
+| who             | tries                                                  | answer        |
+|-----------------|--------------------------------------------------------|---------------|
+| the application | UPDATE, DELETE, TRUNCATE of events, disabling triggers | refused       |
+| the owner       | UPDATE, DELETE, TRUNCATE of events                     | refused       |
+| the application | any of the 25 moves                                    | exactly MOVES |
+| the application | a change without its event                             | at commit     |
+"""
+
+import os
+import re
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import product
+from typing import Any
+
+import psycopg
+import pytest
+
+from config import environment
+from config.cluster import binary_folders
+from ledger import actions
+from ledger.models import Operation
+from ledger.rules.states import MOVES, CaseKind, State, may_move, moves_sql
+from ledger.sql import statement
+from tests import factories as make
+from tests.databases import Database
+
+Asked = psycopg.Connection[Any]
+STATES = [*State]
+TOLD = (
+    "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, revision, data) "
+    "SELECT gen_random_uuid(), id, 'moved', 'a test', 'It says so.', '', state, revision, '{}' "
+    "FROM ledger_operation WHERE id = %s"
+)
+
+
+@pytest.fixture
+def sql(database: Database) -> Iterator[Asked]:
+    """A session of the application's role; each refusal is rolled back."""
+    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
+        yield connection
+
+
+@contextmanager
+def refused(words: str) -> Iterator[None]:
+    with pytest.raises(psycopg.Error, match=words):
+        yield
+
+
+def operation_ready_to_go_again() -> Operation:
+    """In doubt, held, and looked at by ann, who may allow another try: a row of every table."""
+    operation = make.uncertain_operation(make.kind(contract={"settle": "0s"}))
+    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="ann", reason="Look at it.")
+    make.looked(operation, actor="ann")
+    return operation
+
+
+def operation_in(state: State, of: Any, key: str) -> Operation:
+    """An operation that has come to a state by the ledger's actions."""
+    if state is State.RUNNING:
+        return make.claimed(of, key)[0]
+    reports = {
+        State.PENDING: make.UNREACHED,
+        State.COMPLETED: make.done(),
+        State.FAILED: make.REFUSED,
+        State.UNCERTAIN: make.SILENCE,
+    }
+    operation = make.tried(of, reports[state], key=key)
+    assert operation.state == state
+    return operation
+
+
+def moved(sql: Asked, operation: Operation, to: State, **fields: str) -> None:
+    """Make a move as well as SQL can: with its revision and its event, and all that the state needs."""
+    needs = {
+        "state": f"'{to}'",
+        "revision": "revision + 1",
+        "lease_until": "tieout_now()" if to is State.RUNNING else "NULL",
+        "evidence": "'answer'" if to is State.COMPLETED else "''",
+    } | fields
+    changes = ", ".join(f"{name} = {value}" for name, value in needs.items())
+    with sql.transaction():
+        sql.execute(f"UPDATE ledger_operation SET {changes} WHERE id = %s".encode(), [operation.pk])
+        sql.execute(TOLD.encode(), [operation.pk])
+
+
+# --- events
+
+
+def psql(url: str, command: str) -> subprocess.CompletedProcess[str]:
+    """The tool that an intruder would take."""
+    binary = binary_folders(environment.read().pg_bin)[0] / "psql"
+    return subprocess.run(
+        [str(binary), url, "-X", "-v", "ON_ERROR_STOP=1", "-c", command],
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_no_event_is_changed_removed_or_truncated_by_anyone(database: Database, sql: Asked) -> None:
+    make.tried(make.kind(), make.SILENCE)
+    before = sql.execute("SELECT * FROM ledger_event ORDER BY id").fetchall()
+    assert before
+    for command in (
+        "UPDATE ledger_event SET actor = 'nobody'",
+        "DELETE FROM ledger_event",
+        "TRUNCATE ledger_event CASCADE",
+        "TRUNCATE ledger_operation CASCADE",
+    ):
+        with refused("the ledger only grows|permission denied"):
+            sql.execute(command.encode())
+        assert "ERROR" in psql(database.app_url, command).stderr
+        with refused("the ledger only grows"):
+            database.as_owner(command)
+    assert sql.execute("SELECT * FROM ledger_event ORDER BY id").fetchall() == before
+
+
+def test_the_application_cannot_take_the_guards_off(sql: Asked) -> None:
+    for command in (
+        "ALTER TABLE ledger_event DISABLE TRIGGER ALL",
+        "ALTER TABLE ledger_operation DISABLE TRIGGER operation_moves",
+        "ALTER TABLE ledger_operation DROP CONSTRAINT operation_once",
+        "DROP TRIGGER event_append_only ON ledger_event",
+        "DROP TABLE ledger_event CASCADE",
+        "DROP INDEX attempt_one_open",
+        "CREATE OR REPLACE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE sql AS 'SELECT 1'",
+        "CREATE OR REPLACE FUNCTION tieout_now() RETURNS timestamptz LANGUAGE sql AS 'SELECT now()'",
+        "SET session_replication_role = replica",
+        "CREATE TABLE mine (id int)",
+        "CREATE RULE quiet AS ON UPDATE TO ledger_event DO INSTEAD NOTHING",
+    ):
+        with refused("must be owner|permission denied"):
+            sql.execute(command.encode())
+
+
+def test_47_an_event_without_actor_or_reason_is_refused(sql: Asked) -> None:
+    for column, actor, reason in (("actor", "", "Because."), ("reason", "ann", "")):
+        with refused(f"event_has_{column}"):
+            sql.execute(
+                "INSERT INTO ledger_event (uid, kind, actor, reason, state_from, state_to, data) "
+                "VALUES (gen_random_uuid(), 'noted', %s, %s, '', '', '{}')",
+                [actor, reason],
+            )
+
+
+def test_no_fact_is_deleted(sql: Asked) -> None:
+    make.permitted(operation_ready_to_go_again())
+    for table in ("operation", "attempt", "permit", "lookup", "command", "event", "case"):
+        with refused("the ledger only grows"):
+            sql.execute(f"DELETE FROM ledger_{table}".encode())
+
+
+def test_evidence_and_commands_are_kept_as_they_came(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.reminder_type())
+    make.looked(operation, actor="ann", command_id=uuid.uuid4())
+    for table in ("lookup", "command"):
+        with refused("the ledger only grows"):
+            sql.execute(f"UPDATE ledger_{table} SET actor = 'bob'".encode())
+
+
+# --- moves
+
+
+def test_every_pair_of_states_passes_or_not_as_moves_say(sql: Asked) -> None:
+    kind = make.kind()
+    for source, target in product(STATES, STATES):
+        operation = operation_in(source, kind, f"{source}-{target}")
+        if source is target:
+            moved(sql, operation, target)  # no move at all
+        elif may_move(source, target):
+            moved(sql, operation, target)
+            assert make.again(operation).state == target
+        else:
+            with refused(f"no move leads from {source} to {target}"):
+                moved(sql, operation, target)
+            assert make.again(operation).state == source
+
+
+def test_the_guard_in_sql_is_moves_in_python() -> None:
+    guard = statement("0003_guards").split("(OLD.state, NEW.state) NOT IN (")[1].split(") THEN")[0]
+    pairs = re.findall(r"\('(\w+)', '(\w+)'\)", guard)
+    assert pairs == [(str(a), str(b)) for a in sorted(MOVES) for b in sorted(MOVES[a])]
+    assert re.findall(r"\('(\w+)', '(\w+)'\)", moves_sql()) == pairs
+
+
+def test_an_operation_begins_pending_or_running(sql: Asked) -> None:
+    operation = make.handed(make.invoice_type())
+    for state in (State.COMPLETED, State.FAILED, State.UNCERTAIN):
+        with refused("begins pending or running"):
+            copied(sql, operation, state=f"'{state}'", evidence="'answer'")
+
+
+def test_an_unknown_state_is_refused(sql: Asked) -> None:
+    operation = make.handed(make.invoice_type())
+    with refused("no move leads from pending to done"):
+        sql.execute("UPDATE ledger_operation SET state = 'done', revision = 2 WHERE id = %s", [operation.pk])
+    with refused("begins pending or running"):
+        copied(sql, operation, state="'done'")
+
+
+def copied(sql: Asked, operation: Operation, *, told: bool = True, **fields: str) -> None:
+    """Insert the operation once more, with other fields; the event comes with it."""
+    names = [
+        row[0]
+        for row in sql.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'ledger_operation' "
+            "AND column_name NOT IN ('id', 'uid')"
+        )
+    ]
+    values = ", ".join(fields.get(name, f'"{name}"') for name in names)
+    with sql.transaction():
+        sql.execute(
+            f"INSERT INTO ledger_operation (uid, {', '.join(names)}) SELECT gen_random_uuid(), {values} "
+            "FROM ledger_operation WHERE id = %s".encode(),
+            [operation.pk],
+        )
+        if told:
+            newest = sql.execute("SELECT max(id) FROM ledger_operation").fetchone()
+            sql.execute(TOLD.encode(), newest)
+
+
+def test_25_a_second_operation_under_the_key_of_its_type_is_refused(sql: Asked) -> None:
+    operation = make.handed(make.invoice_type())
+    with refused("operation_once"):
+        copied(sql, operation)
+    other = make.kind("credit.create", by="tieout")
+    copied(sql, operation, operation_type_id=str(other.pk))
+    copied(sql, operation, key="'order/484'")
+    assert Operation.objects.count() == 3
+
+
+def test_20_a_blank_key_is_refused(sql: Asked) -> None:
+    operation = make.handed(make.invoice_type())
+    for key in ("", " ", "\t \n"):
+        with refused("operation_key_not_blank"):
+            copied(sql, operation, key=f"'{key}'")
+
+
+# --- leases and attempts
+
+
+def test_a_lease_outside_running_is_refused(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    with refused("operation_lease_while_running"):
+        moved(sql, operation, State.UNCERTAIN, lease_until="tieout_now()")
+
+
+def test_5_running_without_a_lease_is_refused(sql: Asked) -> None:
+    operation, _, _ = make.claimed(make.kind())
+    with refused("operation_lease_while_running"):
+        sql.execute("UPDATE ledger_operation SET lease_until = NULL WHERE id = %s", [operation.pk])
+
+
+def another_attempt(sql: Asked, operation: Operation, **fields: str) -> None:
+    values = {
+        "number": "number + 1",
+        "closed_at": "NULL",
+        "outcome": "NULL",
+        "payload_digest": "payload_digest",
+    } | fields
+    sql.execute(
+        "INSERT INTO ledger_attempt (uid, operation_id, number, token_hash, actor, run, idempotency_key, "
+        "payload_digest, lease_until, closed_at, outcome, error_code, message, destination_reference, "
+        f"outcome_digest) SELECT gen_random_uuid(), operation_id, {values['number']}, token_hash, actor, run, "
+        f"idempotency_key, {values['payload_digest']}, lease_until, {values['closed_at']}, "
+        f"{values['outcome']}, '', '', '', '' FROM ledger_attempt WHERE operation_id = %s".encode(),
+        [operation.pk],
+    )
+
+
+def test_a_second_open_attempt_is_refused(sql: Asked) -> None:
+    operation, _, _ = make.claimed(make.kind())
+    with refused("attempt_one_open"):
+        another_attempt(sql, operation)
+
+
+def test_an_attempt_number_is_used_once(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    with refused("attempt_number_once"):
+        another_attempt(sql, operation, number="number", closed_at="tieout_now()", outcome="'uncertain'")
+
+
+def test_an_attempt_is_closed_with_its_outcome(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    for closed_at, outcome in (("tieout_now()", "NULL"), ("NULL", "'uncertain'")):
+        with refused("attempt_closed_with_outcome"):
+            another_attempt(sql, operation, closed_at=closed_at, outcome=outcome)
+
+
+def test_an_unknown_outcome_is_refused(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    with refused("attempt_outcome_known"):
+        another_attempt(sql, operation, closed_at="tieout_now()", outcome="'maybe'")
+
+
+def test_an_attempt_with_another_payload_is_refused(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    with refused("sends what its operation says"):
+        another_attempt(sql, operation, payload_digest="'k1:other'")
+
+
+def test_what_a_closed_attempt_proved_never_changes(sql: Asked) -> None:
+    make.uncertain_operation(make.kind())
+    for change in (
+        "outcome = 'retryable'",
+        "closed_at = closed_at - interval '1 day'",
+        "outcome = NULL, closed_at = NULL",
+        "started_at = NULL",
+        "sender_ended_at = closed_at - interval '1 day'",
+        "destination_reference = 'INV-9'",
+        "token_hash = 'mine'",
+        "message = 'All went well.'",
+    ):
+        with refused("outcome of a closed attempt never changes"):
+            sql.execute(f"UPDATE ledger_attempt SET {change}".encode())
+
+
+def test_what_an_open_attempt_sends_never_changes(sql: Asked) -> None:
+    make.claimed(make.kind())
+    for change in ("idempotency_key = 'k'", "payload_digest = 'd'", "number = 7", "actor = 'nobody'"):
+        with refused("what an attempt sends never changes"):
+            sql.execute(f"UPDATE ledger_attempt SET {change}".encode())
+
+
+# --- what an operation is, and what is known of it
+
+
+def test_what_an_operation_is_never_changes(sql: Asked) -> None:
+    operation = make.handed(make.invoice_type())
+    for change in (
+        "key = 'order/484'",
+        "payload_digest = 'k1:other'",
+        "amount = 1.00",
+        "currency = 'EUR'",
+        "amount = NULL, currency = ''",
+        "operation_type_id = operation_type_id + 1",
+        "accepted_at = accepted_at - interval '1 day'",
+        "source_reference = '484'",
+    ):
+        with refused("a correction is a new operation"), sql.transaction():
+            sql.execute(f"UPDATE ledger_operation SET {change}, revision = revision + 1".encode())
+            sql.execute(TOLD.encode(), [operation.pk])
+
+
+def test_completed_without_evidence_is_refused(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    for evidence in ("''", "'hearsay'"):
+        with refused("operation_completed_has_evidence"):
+            moved(sql, operation, State.COMPLETED, evidence=evidence)
+
+
+def test_48_a_move_without_its_event_is_refused_at_commit(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    with refused("changed without an event"), sql.transaction():
+        changed = sql.execute("UPDATE ledger_operation SET state = 'failed', revision = revision + 1")
+        assert changed.rowcount == 1
+    assert make.again(operation).state == State.UNCERTAIN
+
+
+def test_an_operation_without_its_event_is_refused_at_commit(sql: Asked) -> None:
+    operation = make.handed(make.invoice_type())
+    with refused("changed without an event"):
+        copied(sql, operation, key="'order/484'", told=False)
+    assert Operation.objects.count() == 1
+
+
+def test_a_silent_change_of_what_is_known_is_refused(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.reminder_type())
+    assert operation.held_at is not None
+    for change in (
+        "state = 'failed'",
+        "evidence = 'attested', evidence_by = 'ann'",
+        "destination_reference = 'INV-9'",
+        "held_at = NULL",
+        "settles_at = NULL",
+        "taken_at = tieout_now()",
+        "first_sent_at = tieout_now()",
+        "generation = 2",
+        "idempotency_key = 'other'",
+        "first_cause = 'The weather.'",
+        "attempt_count = 0",
+    ):
+        with refused("counts the revision up"):
+            sql.execute(f"UPDATE ledger_operation SET {change}".encode())
+
+
+def test_the_revision_counts_one_by_one(sql: Asked) -> None:
+    """Going back to a revision whose event exists would need no new one."""
+    make.uncertain_operation(make.kind())
+    for step in (-1, 2):
+        with refused("counts one by one"):
+            sql.execute(
+                f"UPDATE ledger_operation SET state = 'failed', revision = revision + {step}".encode()
+            )
+
+
+# --- permits and cases
+
+
+def test_a_permit_is_spent_or_withdrawn_once(sql: Asked) -> None:
+    operation = operation_ready_to_go_again()
+    given = make.permitted(operation)
+    with refused("what a permit says never changes"):
+        sql.execute("UPDATE ledger_permit SET lapses_at = lapses_at + interval '1 day'")
+    with refused("permit_spent_by_attempt"):
+        sql.execute("UPDATE ledger_permit SET spent_at = tieout_now()")
+    actions.withdraw(operation.pk, actor="ann", reason="Not now.", command_id=uuid.uuid4())
+    with refused("spent or withdrawn once"):
+        sql.execute("UPDATE ledger_permit SET withdrawn_at = NULL WHERE id = %s", [given.pk])
+    with refused("permit_one_open"):
+        sql.execute(
+            "INSERT INTO ledger_permit (uid, operation_id, source, actor, reason, effective_at, lapses_at, "
+            "withdrawn_by) SELECT gen_random_uuid(), id, 'person', 'eve', 'Me.', tieout_now(), "
+            "tieout_now() + interval '1 day', '' FROM ledger_operation, generate_series(1, 2)"
+        )
+
+
+def test_a_closed_case_stays_closed(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.reminder_type())
+    actions.attest(operation.pk, actor="ann", reason="Seen.", command_id=uuid.uuid4(), reference="INV-1")
+    with refused("a closed case never changes"):
+        sql.execute("UPDATE ledger_case SET closed_at = NULL, closed_by = ''")
+
+
+def test_two_open_cases_of_an_operation_are_refused(sql: Asked) -> None:
+    make.uncertain_operation(make.reminder_type())
+    with refused("case_one_open"):
+        sql.execute(
+            "INSERT INTO ledger_case (uid, operation_id, kind, owner, due_at, closed_by) "
+            "SELECT gen_random_uuid(), operation_id, kind, owner, due_at, '' FROM ledger_case"
+        )
+
+
+def test_only_absence_read_to_its_end_is_proof(sql: Asked) -> None:
+    make.uncertain_operation(make.kind())
+    for verdict, complete in (("one_match", True), ("absent", False)):
+        with refused("lookup_proof_is_absence"):
+            sql.execute(
+                "INSERT INTO ledger_lookup (uid, operation_id, actor, asked_at, verdict, complete, proof, "
+                "records, content_digest, why, control_reference) SELECT gen_random_uuid(), id, 'ann', "
+                "tieout_now(), %s, %s, true, '[]', '', '', '' FROM ledger_operation",
+                [verdict, complete],
+            )
