@@ -72,6 +72,11 @@ class Panel:
     decided: bool
 
     @property
+    def dated(self) -> bool:
+        """Say whether any record tells when it was made."""
+        return any(record.made_at for record in self.records)
+
+    @property
     def told(self) -> str:
         """What is read out when the page has changed by itself."""
         return f"{self.verdict}. {self.lines[0] if self.lines else ''}"
@@ -122,7 +127,7 @@ def _front(reading: Reading) -> list[Action]:
     latest = reading.facts.latest
     first = [Action.SEND_AGAIN, Action.CHECK] if reading.facts.has_lookup else [Action.SEND_AGAIN]
     if reading.trouble is not None:
-        return [Action.CHECK, Action.SEND_AGAIN]
+        return [Action.CHECK]
     if reading.state is State.FAILED and latest is not None and latest.outcome is Outcome.REJECTED:
         return [Action.CORRECT, *first]
     if reading.facts.has_lookup:
@@ -148,7 +153,9 @@ def _primary(reading: Reading) -> Action | None:
         return Action.UNDO
     if reading.state not in (State.UNCERTAIN, State.FAILED):
         return None
-    for action in (Action.SEND_AGAIN, Action.CHECK, Action.CONFIRM_REFERENCE):
+    settled = reading.state is State.FAILED and reading.operation.held_at is None
+    asks = (Action.SEND_AGAIN,) if settled else (Action.SEND_AGAIN, Action.CHECK, Action.CONFIRM_REFERENCE)
+    for action in asks:
         if action in _front(reading) and reading.door(action).open:
             return action
     return None
@@ -177,17 +184,16 @@ def _notes(reading: Reading) -> Iterator[str]:
     for door in doors:
         if door.action is not Action.CHECK or not door.open:
             named = door.open or door.why.startswith(door.words)
-            yield door.why if named else f"{door.words}: {door.why[:1].lower()}{door.why[1:]}"
+            yield door.why if named else f"{door.words}: {door.why}"
         if door.action is Action.SEND_AGAIN and door.open and reading.sitting is not None:
             until = instant(reading.sitting.asked_at + SITTING, reading.now)
             yield f"Your check counts until {until}."
+    if reading.trouble is not None:
+        yield sentences.stopped(reading)
     yield from _after_permit(reading)
 
 
 def _after_permit(reading: Reading) -> Iterator[str]:
-    permit = reading.allowed
-    if permit is not None and not reading.facts.by_tieout:
-        yield f"Its automation may claim it until {instant(permit.lapses_at, reading.now)}."
     spent = next((p for p in reversed(reading.permits) if p.spent_at is not None), None)
     if reading.state is State.RUNNING and spent is not None and spent.attempt_id == reading.attempts[-1].pk:
         reversal = f"It can no longer be undone here; what reverses it is done in {reading.there}."

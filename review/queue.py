@@ -54,11 +54,11 @@ def counts(now: datetime) -> Counts:
             wrong=Count("pk", filter=Q(open_case__kind__in=_WRONG)),
         )
     )
-    views = {view: sum(row[view] for row in by_currency) for view in ("open", "person", "late", "wrong")}
+    found = {view: sum(row[view] for row in by_currency) for view in ("open", "person", "late", "wrong")}
     return Counts(
-        views=views,
+        views={view: min(count, COUNTED) for view, count in found.items()},
         currencies=sorted(row["currency"] for row in by_currency if row["currency"]),
-        more=views["open"] > COUNTED,
+        more=found["open"] > COUNTED,
         without_operation=Case.objects.open().filter(operation=None).count(),
     )
 

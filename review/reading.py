@@ -1,7 +1,7 @@
 """One operation as a page shows it: its rows, the facts, and what this person may do, read once."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -131,10 +131,19 @@ class Reading:
 
     def door(self, action: Action) -> Door:
         """Return one thing to do as this person finds it."""
-        leave = self.leaves[action]
+        leave = self.leaves[action] if action is not Action.SEND_AGAIN else self._send_again
         if not access.may(self.person, RIGHT[action]):
             return Door(action, self.words(action), open=False, why=access.LOOKS_ONLY)
         return Door(action, self.words(action), open=leave.allowed, why=say(leave.why, self.now))
+
+    @property
+    def _send_again(self) -> Leave:
+        """What the latest check forbids is said, whoever made it; what it allows needs one's own check."""
+        there = Verdict.ONE_MATCH, Verdict.SEVERAL, Verdict.DIFFERS
+        if self.sitting is None and self.seen is not None and self.seen.verdict in there:
+            theirs = replace(self.facts.lookup, asked_at=self.now) if self.facts.lookup else None
+            return leaves(self.facts, self.now, sitting=theirs)[Action.SEND_AGAIN]
+        return self.leaves[Action.SEND_AGAIN]
 
     def words(self, action: Action) -> str:
         """Return the words on a button."""

@@ -86,7 +86,8 @@ def _unseen(operation: Any, tried: dict[str, Any]) -> tuple[str, str]:
     if operation.taken_at is not None:
         return "unchecked", "Taken, still being worked on"
     if tried.get("outcome") == Outcome.REJECTED:
-        return "failed", f"Refused: {tried['message'] or 'status ' + str(tried['http_status'])}"
+        why = tried["message"].rstrip(".") or f"status {tried['http_status']}"
+        return "failed", f"Refused: {why}"
     if operation.state == State.FAILED:
         return "failed", "Every try is proved not done"
     if not kind.has_lookup:
@@ -124,6 +125,12 @@ def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:
 
 def _asked(operation: Any, seen: Seen | None) -> str:
     kind = operation.operation_type
+    if (
+        operation.state == State.FAILED
+        and seen is None
+        and (operation.tried or {}).get("outcome") == Outcome.REJECTED
+    ):
+        return "See why"
     if not kind.has_lookup:
         return "Decide"
     if (

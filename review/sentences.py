@@ -60,7 +60,30 @@ def _allowed(reading: Reading) -> str:
 
 def sentences(reading: Reading) -> list[str]:
     """Return what is known, in one sentence of its state, and what the latest check adds to it."""
-    return [line for line in (sentence(reading), checked(reading)) if line]
+    first = _permitted(reading) if reading.allowed is not None else sentence(reading)
+    return [line for line in (first, checked(reading)) if line]
+
+
+def _permitted(reading: Reading) -> str:
+    permit = reading.allowed
+    assert permit is not None  # asked for only where there is one
+    at, until = (instant(t, reading.now, exact=True) for t in (permit.given_at, permit.lapses_at))
+    given = f"{wording.who(permit.actor)} allowed another try at {at}."
+    if permit.effective_at > reading.now:
+        return f"{given} Until it takes effect nothing is sent, and it can be undone."
+    if reading.facts.by_tieout:
+        return f"{given} It goes out with the next round; until then it can be undone."
+    return f"{given} Its automation may claim it until {until}; until then it can be undone."
+
+
+def stopped(reading: Reading) -> str:
+    """Say what a person does about something that is there and wrong."""
+    there = reading.there
+    if reading.trouble is Verdict.SEVERAL:
+        what = f"Stop: likely duplicates. Keep one, reverse the others in {there}, then check again."
+    else:
+        what = f"Put it right in {there}, then check again."
+    return f"{what} Doing it from here comes with linked corrections."
 
 
 def sentence(reading: Reading) -> str:

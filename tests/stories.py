@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from ledger import actions
-from ledger.models import Attempt, Destination, Operation, OperationType, database_now
+from ledger.models import Attempt, Destination, Operation, OperationType, Permit, database_now
 from ledger.rules.outcomes import Report
 from ledger.rules.records import Found, RecordSeen
 from ledger.rules.states import Outcome, Standing, Verdict
@@ -103,7 +103,8 @@ class Durban:
             lease_s=lease_s,
         )
         reply = actions.claim(submission, actor="api:webshop")
-        assert reply.attempt is not None and reply.token is not None
+        assert reply.attempt is not None
+        assert reply.token is not None
         return reply.operation, reply.attempt, reply.token
 
     def started(self, operation: Operation, *, look: Found = ABSENT) -> tuple[Attempt, str] | None:
@@ -148,6 +149,58 @@ class Durban:
         self.clock.advance(31)
         return self.looked(operation, ABSENT)
 
+    def allowed(self, operation: Operation, *, actor: str = "ann") -> Permit:
+        """Let a person look and allow one more try."""
+        self.looked(operation, ABSENT, actor=actor)
+        return actions.permit(
+            operation.pk, actor=actor, reason="Acme is waiting for it.", command_id=uuid.uuid4()
+        )
+
+    def expired(self, order: int) -> Operation:
+        """A reminder whose automation fell silent."""
+        operation, _, _ = self.reminded(order, lease_s=1)
+        self.clock.advance(20)
+        actions.expire(operation.pk, actor="policy")
+        return self.again(operation)
+
+    def blind(self, order: int, amount: str, **more: Any) -> Operation:
+        """An invoice in doubt that nobody could look up."""
+        operation = self.silent(order, amount, **more)
+        for _ in range(4):
+            self.clock.advance(60)
+            operation = self.looked(operation, BLIND)
+        return operation
+
+    def every_state(self) -> dict[str, Operation]:
+        """Operations in every state that a page can show, some five hours old."""
+        several_ = self.silent(471, "865.00", subject="Umgeni Cycles")
+        differs = self.silent(466, "4960.00", subject="North Coast Dairy")
+        old = {
+            "several": self.looked(several_, several(several_, *(f"INV-118{n}" for n in range(1, 5)))),
+            "differs": self.looked(differs, differing(differs, "INV-1160", "5580.00")),
+            "absent": self.absent(483),
+            "allowed": self.absent(484, "99.00", subject="Glenwood School"),
+            "refused": self.tried(self.invoiced(455, "7315.00", subject="Ballito Surf"), REFUSED),
+            "completed": self.tried(
+                self.invoiced(402, "1860.00", subject="Bluff Hardware"), done("INV-1187")
+            ),
+            "could_not_look": self.blind(318, "18400.00", subject="Marine Parade Hotel"),
+            "expired": self.expired(398),
+        }
+        self.clock.advance(5 * 3600)
+        taken = self.invoiced(377, "960.00", currency="EUR", subject="Hafenkontor GmbH")
+        running = self.invoiced(485, "415.00", subject="Berea Coffee")
+        self.started(running)
+        new = {
+            "accepted": self.tried(taken, TAKEN),
+            "uncertain": self.silent(476, "12650.00", subject="Pinetown Tools"),
+            "running": self.again(running),
+            "pending": self.invoiced(412, "980.00", subject="Cargo & Kin"),
+        }
+        self.looked(old["absent"], ABSENT, actor="ann")
+        self.allowed(old["allowed"])
+        return {name: self.again(operation) for name, operation in (old | new).items()}
+
     def again(self, operation: Operation) -> Operation:
         """Read it again."""
         return Operation.objects.select_related("operation_type__destination").get(pk=operation.pk)
@@ -155,6 +208,7 @@ class Durban:
 
 SILENT = Report(Outcome.UNCERTAIN, error_code="silent", message="No answer within 3 s.")
 REFUSED = Report(Outcome.REJECTED, http_status=422, error_code="http_422", message="The customer is blocked.")
+UNSENT = Report(Outcome.RETRYABLE, error_code="not_sent", message="The connection was refused.")
 TAKEN = Report(Outcome.ACCEPTED, http_status=202)
 CALLS: dict[str, Any] = {
     "send": {"path": "/invoices", "set": {"metadata.operation": "{key}"}},
@@ -171,6 +225,16 @@ CALLS: dict[str, Any] = {
     },
     "lookup": {"path": "/invoices?reference={key}", "items": "data"},
 }
+
+
+def fresh() -> uuid.UUID:
+    """A command id of its own."""
+    return uuid.uuid4()
+
+
+def report(attempt: Attempt, token: str, outcome: Report, *, actor: str = "api:webshop") -> None:
+    """Report how a caller's attempt ended."""
+    actions.record(attempt.uid, token=token, report=outcome, actor=actor)
 
 
 def done(number: str) -> Report:

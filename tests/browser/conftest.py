@@ -1,0 +1,98 @@
+"""A real browser on a real server: Debian's chromium, driven by Playwright."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests import stories
+from tests.databases import Clock
+from tests.people import browser_of
+from tests.processes import Server
+
+# Playwright keeps an event loop in this thread, and the tests read rows beside it.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WIDE, NARROW = 1360, 400
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for the whole run."""
+    if not Path(CHROMIUM).exists():
+        pytest.fail(f"There is no browser at {CHROMIUM}. Install Debian's package chromium, or set CHROMIUM.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Windows:
+    """Opens windows of people at the server; what their consoles complain of is kept."""
+
+    chromium: Browser
+    server: Server
+    opened: list[BrowserContext] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def of(
+        self,
+        name: str | None,
+        *,
+        width: int = WIDE,
+        scheme: str = "light",
+        script: bool = True,
+    ) -> Page:
+        """Open a window of this person (None: of nobody who is signed in)."""
+        context = self.chromium.new_context(
+            base_url=self.server.url,
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+            java_script_enabled=script,
+        )
+        self.opened.append(context)
+        if name:
+            cookie = browser_of(name).cookies[settings.SESSION_COOKIE_NAME].value
+            context.add_cookies(
+                [{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": self.server.url}]
+            )
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: self._hear(message.type, message.text))
+        page.on("pageerror", lambda error: self._hear("error", str(error)))
+        return page
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(f"{kind}: {text}")
+
+
+@pytest.fixture
+def windows(chromium: Browser, server: Server) -> Iterator[Windows]:
+    """Windows at a server on this test's database; a complaint in a console fails the test."""
+    made = Windows(chromium, server)
+    yield made
+    for context in made.opened:
+        context.close()
+    assert made.complaints == []
+
+
+@pytest.fixture
+def durban(clock: Clock) -> stories.Durban:
+    """Two operation types at Durban."""
+    return stories.Durban(clock)

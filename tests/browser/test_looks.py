@@ -1,0 +1,108 @@
+"""Every page, wide and narrow, light and dark: axe finds nothing, nothing sticks out, consoles are clean."""
+
+import os
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from ledger.models import Operation
+from tests import stories
+from tests.browser.conftest import NARROW, WIDE, Windows
+
+ALL = {
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    "resultTypes": ["violations"],
+}
+COLOURS = {
+    "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
+    "resultTypes": ["violations"],
+}
+
+
+def pages(made: dict[str, Operation]) -> dict[str, str]:
+    """Name the addresses of all pages."""
+    addresses = {
+        "queue": "/queue/",
+        "empty-filter": "/queue/?view=late&state=pending",
+        "logout": "/accounts/logout/",
+    }
+    addresses |= {name: f"/operations/{operation.uid}/?place=1" for name, operation in made.items()}
+    addresses["send-again"] = f"/operations/{made['absent'].uid}/send-again/"
+    addresses["send-again-refused"] = f"/operations/{made['refused'].uid}/send-again/"
+    addresses["confirm-with-reference"] = f"/operations/{made['uncertain'].uid}/confirm-with-reference/"
+    addresses["did-not-happen"] = f"/operations/{made['absent'].uid}/did-not-happen/"
+    addresses["cancel"] = f"/operations/{made['pending'].uid}/cancel/"
+    addresses["missing"] = "/nothing-here/"
+    return addresses
+
+
+def test_every_page_passes_axe_and_fits(durban: stories.Durban, windows: Windows) -> None:
+    made = durban.every_state()
+    page = windows.of("ann")
+    wrong: list[str] = []
+    for name, address in pages(made).items():
+        page.goto(address)
+        unfold(page)
+        wrong += [f"{name}, {line}" for line in looked_at(page, name)]
+    windows.complaints[:] = [line for line in windows.complaints if "404" not in line]
+    assert wrong == []
+
+
+def test_the_sign_in_page_passes_axe_and_fits(windows: Windows) -> None:
+    page = windows.of(None)
+    page.goto("/queue/")
+    assert looked_at(page, "login") == []
+
+
+def test_no_page_outgrows_a_window_of_any_width(durban: stories.Durban, windows: Windows) -> None:
+    made = durban.every_state()
+    page = windows.of("ann")
+    for name in ("queue", "several", "absent"):
+        page.goto(pages(made)[name])
+        unfold(page)
+        for width in range(360, 1601, 80):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert not outgrown(page), f"{name} at {width}"
+
+
+def looked_at(page: Page, name: str) -> list[str]:
+    """Say what is wrong with a page in both widths and both schemes; only colours depend on the scheme."""
+    lines = []
+    for width in (WIDE, NARROW):
+        page.set_viewport_size({"width": width, "height": 900})
+        lines += [f"{width}: {line}" for line in found(page, ALL)]
+        keep(page, f"{name}-{width}-light")
+        if outgrown(page):
+            lines.append(f"{width}: wider than its window")
+    page.emulate_media(color_scheme="dark")
+    lines += [f"dark: {line}" for line in found(page, COLOURS)]
+    keep(page, f"{name}-{NARROW}-dark")
+    page.set_viewport_size({"width": WIDE, "height": 900})
+    keep(page, f"{name}-{WIDE}-dark")
+    page.emulate_media(color_scheme="light")
+    return lines
+
+
+def found(page: Page, rules: dict[str, object]) -> list[str]:
+    """Say what axe finds."""
+    violations = Axe().run(page, options=rules).response["violations"]
+    return [f"{wrong['id']}: {wrong['nodes'][0]['html'][:200]}" for wrong in violations]
+
+
+def outgrown(page: Page) -> bool:
+    """Say whether the page is wider than its window."""
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def unfold(page: Page) -> None:
+    """Open all that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep a picture where somebody asked for pictures."""
+    folder = os.environ.get("SHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)

@@ -1,0 +1,139 @@
+"""Who may do what: nothing without a sign-in, looking with a role, deciding as a reviewer; refusals first."""
+
+import uuid
+
+import pytest
+from django.test import Client
+
+from ledger.models import Event, Operation
+from review.access import may
+from tests import stories
+from tests.databases import Clock, Database
+from tests.people import browser_of, person
+
+WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel")
+
+
+@pytest.fixture
+def durban(clock: Clock) -> stories.Durban:
+    return stories.Durban(clock)
+
+
+def addresses(operation: Operation) -> list[str]:
+    page = f"/operations/{operation.uid}/"
+    return ["/", "/queue/", page, *(f"{page}{way}/" for way in WAYS)]
+
+
+def test_nobody_sees_anything_before_signing_in(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    for address in addresses(operation):
+        response = Client().get(address)
+        assert response.status_code == 302
+        assert response["Location"].startswith("/accounts/login/?next=")
+
+
+def test_a_signed_out_htmx_request_is_sent_to_the_sign_in_page_and_not_swapped(
+    durban: stories.Durban,
+) -> None:
+    """Known failure 41: a sign-in page was swapped into a table cell."""
+    operation = durban.silent(483)
+    page = f"/operations/{operation.uid}/"
+    response = Client().get(
+        page, headers={"HX-Request": "true", "HX-Current-URL": f"http://testserver{page}?view=late"}
+    )
+    assert response.status_code == 204
+    assert response["HX-Redirect"] == f"/accounts/login/?next={page}%3Fview%3Dlate"
+    assert response.content == b""
+
+
+def test_a_person_without_a_role_sees_no_figures(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    nora = browser_of("nora")
+    for address in addresses(operation):
+        response = nora.get(address)
+        assert response.status_code == 403
+        assert b"Your account has no role yet." in response.content
+        assert b"1 240.00" not in response.content
+
+
+def test_a_viewer_sees_the_page_and_why_the_buttons_are_closed(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    page = browser_of("vic").get(f"/operations/{operation.uid}/").content.decode()
+    assert "Your role looks only." in page
+    assert "May have happened" in page
+    assert "hx-post" not in page, "no button of a viewer posts anything"
+
+
+def test_a_viewer_decides_nothing_whatever_is_posted(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.absent(483), stories.ABSENT, actor="vic")
+    vic, before = browser_of("vic"), Event.objects.count()
+    form = {"reason": "I want to.", "reference": "INV-1", "command_id": str(uuid.uuid4())}
+    for way in (*WAYS, "check", "undo"):
+        response = vic.post(f"/operations/{operation.uid}/{way}/", form, follow=True)
+        assert response.status_code == 200
+        assert "Your role looks only." in response.content.decode()
+    assert Event.objects.count() == before
+    assert durban.again(operation).revision == operation.revision
+
+
+def test_being_a_superuser_gives_no_right_to_decide(database: Database) -> None:
+    user = person("vic")
+    user.is_superuser = True
+    user.save(update_fields=["is_superuser"])
+    assert may(user, "look")
+    assert not may(user, "permit")
+
+
+def test_a_person_who_was_switched_off_is_signed_out(durban: stories.Durban) -> None:
+    ann = browser_of("ann")
+    user = person("ann")
+    user.is_active = False
+    user.save(update_fields=["is_active"])
+    assert ann.get("/queue/").status_code == 302
+
+
+def test_an_unknown_operation_is_a_page_that_says_so(database: Database) -> None:
+    response = browser_of("ann").get(f"/operations/{uuid.uuid4()}/")
+    assert response.status_code == 404
+    assert b"There is no such page" in response.content
+
+
+def test_a_decision_by_get_does_nothing(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.absent(483), stories.ABSENT, actor="ann")
+    ann = browser_of("ann")
+    for way in ("check", "undo"):
+        assert ann.get(f"/operations/{operation.uid}/{way}/").status_code == 405
+    assert ann.get(f"/operations/{operation.uid}/send-again/").status_code == 200
+    assert not operation.permits.exists()
+
+
+def test_a_form_without_its_token_is_refused_in_words(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.absent(483), stories.ABSENT, actor="ann")
+    ann = browser_of("ann", csrf=True)
+    form = {"reason": "Again.", "command_id": str(uuid.uuid4())}
+    address = f"/operations/{operation.uid}/send-again/"
+    response = ann.post(address, form)
+    assert response.status_code == 403
+    assert b"older than your sign-in" in response.content
+    response = ann.post(address, form, headers={"HX-Request": "true"})
+    assert response["HX-Refresh"] == "true"
+    assert not operation.permits.exists()
+
+
+def test_pages_are_kept_by_no_cache(durban: stories.Durban) -> None:
+    response = browser_of("ann").get("/queue/")
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_signing_in_by_name_leads_to_where_one_wanted(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    person("ann")
+    client = Client()
+    address = f"/operations/{operation.uid}/"
+    response = client.get(address, follow=True)
+    assert b"Sign in" in response.content
+    wrong = client.post("/accounts/login/", {"login": "ann", "password": "no", "next": address})
+    assert wrong.status_code == 200
+    assert b"not correct" in wrong.content
+    form = {"login": "ann", "password": "a long word for tests", "next": address}
+    assert client.post("/accounts/login/", form)["Location"] == address

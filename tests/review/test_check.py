@@ -1,0 +1,102 @@
+"""Check now: the destination is really asked, and what it holds decides what is offered."""
+
+import uuid
+
+import pytest
+from django.http import HttpResponse
+
+from ledger.models import Lookup, Operation
+from ledger.rules.states import State
+from tests import stories
+from tests.databases import Clock
+from tests.people import browser_of
+from tests.sandboxes import Sandbox
+
+
+@pytest.fixture
+def durban(clock: Clock, sandbox: Sandbox) -> stories.Durban:
+    return stories.Durban(clock, sandbox.url)
+
+
+def check(operation: Operation, *, who: str = "ann", command: uuid.UUID | None = None) -> HttpResponse:
+    form = {"command_id": str(command or uuid.uuid4())}
+    return browser_of(who).post(f"/operations/{operation.uid}/check/?place=1", form, follow=True)
+
+
+def make(sandbox: Sandbox, operation: Operation, total: str = "1240.00") -> None:
+    """Let the invoice be there after all, as if the lost request had arrived."""
+    body = {"total": total, "currency": "ZAR", "metadata": {"operation": operation.key}}
+    assert sandbox.call("POST", "/invoices", body=body).status == 201
+
+
+def test_a_destination_that_is_down_is_could_not_look(durban: stories.Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    sandbox.stop()
+    page = check(operation).content.decode()
+    assert 'data-state="uncertain" data-verdict="could_not_look"' in page
+    assert "it could not look, so nothing is known." in page
+
+
+def test_where_nothing_can_be_checked_it_is_said(durban: stories.Durban) -> None:
+    page = check(durban.expired(398)).content.decode()
+    assert "Mailroom cannot be checked: its rules name no look-up." in page
+
+
+def test_one_match_closes_it(durban: stories.Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(483)
+    make(sandbox, operation)
+    page = check(operation).content.decode()
+    assert 'data-state="completed" data-verdict="one_match"' in page
+    assert sandbox.effects(operation.key) == 1
+
+
+def test_absent_and_settled_offers_send_again(durban: stories.Durban, sandbox: Sandbox) -> None:
+    known = durban.silent(402)
+    make(sandbox, known)
+    check(known)
+    operation = durban.silent(483)
+    assert 'data-verdict="absent"' in check(operation).content.decode()
+    assert durban.again(operation).state == State.UNCERTAIN, "too early to be proof"
+    durban.clock.advance(31)
+    page = check(operation).content.decode()
+    assert 'data-state="failed" data-verdict="absent"' in page
+    assert 'id="do-send_again" class="btn primary"' in page
+    assert "Your check counts until" in page
+
+
+def test_several_stops(durban: stories.Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(471)
+    for _ in range(4):
+        make(sandbox, operation)
+    page = check(operation).content.decode()
+    assert 'data-verdict="several"' in page
+    assert "Four invoices carry its reference; three are too many." in page
+    assert "do-send_again" not in page
+
+
+def test_another_amount_differs(durban: stories.Durban, sandbox: Sandbox) -> None:
+    operation = durban.silent(466)
+    make(sandbox, operation, "1500.00")
+    page = check(operation).content.decode()
+    assert 'data-verdict="differs"' in page
+    assert "260.00 too much" in page
+
+
+def test_the_same_click_looks_once_and_a_later_one_again(durban: stories.Durban) -> None:
+    operation, command = durban.silent(483), uuid.uuid4()
+    for _ in range(2):
+        check(operation, command=command)
+    assert Lookup.objects.filter(actor="ann").count() == 1
+    check(operation)
+    assert Lookup.objects.filter(actor="ann").count() == 2
+
+
+def test_htmx_gets_the_main_part_only(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    form = {"command_id": str(uuid.uuid4())}
+    response = browser_of("ann").post(
+        f"/operations/{operation.uid}/check/", form, headers={"HX-Request": "true"}, follow=True
+    )
+    html = response.content.decode().strip()
+    assert html.startswith("<main id=")
+    assert html.endswith("</main>")

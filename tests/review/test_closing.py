@@ -1,0 +1,101 @@
+"""The other ways to close: on a person's word, as not done, cancelled; each only where it is true."""
+
+import uuid
+
+import pytest
+from django.http import HttpResponse
+
+from ledger.models import Event, Operation
+from ledger.rules.states import Evidence, State
+from tests import stories
+from tests.databases import Clock
+from tests.people import browser_of
+
+
+@pytest.fixture
+def durban(clock: Clock) -> stories.Durban:
+    return stories.Durban(clock)
+
+
+def close(operation: Operation, way: str, *, who: str = "ann", **form: str) -> HttpResponse:
+    form = {"reason": "I asked them.", "command_id": str(uuid.uuid4()), **form}
+    return browser_of(who).post(f"/operations/{operation.uid}/{way}/", form)
+
+
+def page(operation: Operation) -> str:
+    return browser_of("ann").get(f"/operations/{operation.uid}/").content.decode()
+
+
+@pytest.mark.parametrize("reference", ["", "  ", "x" * 201, "INV\x07"])
+def test_a_word_needs_a_reference(durban: stories.Durban, reference: str) -> None:
+    operation = durban.silent(483)
+    response = close(operation, "confirm-with-reference", reference=reference)
+    assert response.status_code == 200
+    assert b"id_reference" in response.content
+    assert durban.again(operation).state == State.UNCERTAIN
+
+
+def test_it_is_done_on_a_persons_word_and_says_so_until_it_is_seen(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    assert close(operation, "confirm-with-reference", reference="INV-77").status_code == 303
+    operation = durban.again(operation)
+    assert (operation.state, operation.evidence) == (State.COMPLETED, Evidence.ATTESTED)
+    assert "Done on ann’s word, not yet seen in Durban Books." in page(operation)
+    durban.looked(operation, stories.one(operation, "INV-77"))
+    assert "Durban Books confirmed INV-77 at" in page(operation)
+    assert "ann’s word" not in page(operation)
+
+
+def test_a_word_is_no_way_to_close_what_is_proved_not_done(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(455), stories.REFUSED)
+    response = close(operation, "confirm-with-reference", reference="INV-77")
+    assert "If you see it there, check first." in response.content.decode()
+    assert durban.again(operation).state == State.FAILED
+
+
+def test_it_did_not_happen_needs_proof(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    response = close(operation, "did-not-happen")
+    assert "Not yet: nothing proves it. A check can." in response.content.decode()
+    reminder = durban.expired(398)
+    response = close(reminder, "did-not-happen")
+    assert "needs an override by an approver" in response.content.decode()
+    assert not Event.objects.filter(kind="ended").exists()
+
+
+def test_what_did_not_happen_is_left_and_its_case_closed(durban: stories.Durban) -> None:
+    operation = durban.absent(483)
+    assert close(operation, "did-not-happen").status_code == 303
+    operation = durban.again(operation)
+    assert (operation.state, operation.held_at) == (State.FAILED, None)
+    closed = operation.events.get(kind="closed")
+    assert (closed.actor, closed.reason) == ("ann", "I asked them.")
+
+
+def test_39_cancel_is_honest_before_the_send_only(durban: stories.Durban) -> None:
+    operation = durban.invoiced(412)
+    assert close(operation, "cancel").status_code == 303
+    assert durban.again(operation).state == State.FAILED
+    assert "ann cancelled it at" in page(operation)
+    assert "before it was sent. Nothing was created." in page(operation)
+    sent = durban.silent(413)
+    response = close(sent, "cancel")
+    assert "Too late to cancel: it has been sent." in response.content.decode()
+    running = durban.invoiced(485)
+    durban.started(running)
+    assert "In progress: its answer is expected by" in close(running, "cancel").content.decode()
+
+
+def test_a_decision_leads_on_to_the_next_of_the_same_filter(durban: stories.Durban) -> None:
+    """Known failure 37: the filter, the page and the place were lost."""
+    first, second, third = (durban.absent(order) for order in (1, 2, 3))
+    ann = browser_of("ann")
+    query = "?view=person&order=age&place=2"
+    form = {"reason": "Nobody wants it.", "command_id": str(uuid.uuid4())}
+    response = ann.post(f"/operations/{second.uid}/did-not-happen/{query}", form, follow=True)
+    shown = response.content.decode()
+    assert response.redirect_chain == [(f"/operations/{second.uid}/{query}", 303)]
+    assert f'rel="next" href="/operations/{third.uid}/?view=person&amp;order=age&amp;place=2"' in shown
+    assert f'rel="prev" href="/operations/{first.uid}/?view=person&amp;order=age&amp;place=1"' in shown
+    assert "no longer in this list" in shown
+    assert "Next in the queue" in shown

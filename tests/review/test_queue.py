@@ -1,0 +1,141 @@
+"""The queue: honest counts, filters that live in the address, and the largest risk first."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from review import queue as rows_of_queue
+from tests import stories
+from tests.databases import Clock, Database
+from tests.people import browser_of
+
+
+@pytest.fixture
+def durban(clock: Clock) -> stories.Durban:
+    return stories.Durban(clock)
+
+
+def listed(client: Client, query: str = "") -> list[str]:
+    page = client.get(f"/queue/{query}").content.decode()
+    return re.findall(r'class="q-key"><a href="[^"]+">([^<·]+?)(?: ·[^<]*)?</a>', page)
+
+
+def test_an_empty_system_invites(database: Database) -> None:
+    page = browser_of("ann").get("/").content.decode()
+    assert "Nothing here yet" in page
+    assert "POST /api/v1/operations" in page
+
+
+def test_the_front_door_leads_to_the_queue(durban: stories.Durban) -> None:
+    durban.silent(483)
+    assert browser_of("ann").get("/")["Location"] == "/queue/"
+
+
+def test_what_is_not_known_in_an_address_filters_nothing(durban: stories.Durban) -> None:
+    durban.silent(483)
+    for query in ("?view=x&state=y&found=z&order=w", "?place=9&page=;DROP", "?type=none"):
+        assert browser_of("ann").get(f"/queue/{query}").status_code == 200
+    assert listed(browser_of("ann"), "?view=x&state=y&found=z&order=w") == ["Order 483"]
+
+
+def test_filters_narrow_and_stay_in_the_address(durban: stories.Durban) -> None:
+    durban.every_state()
+    ann = browser_of("ann")
+    assert sorted(listed(ann, "?state=failed")) == ["Order 455", "Order 483", "Order 484"]
+    assert listed(ann, "?found=several") == ["Order 471"]
+    assert sorted(listed(ann, "?found=absent")) == ["Order 483", "Order 484"]
+    assert listed(ann, "?type=reminder.send") == ["Reminder for order 398"]
+    assert listed(ann, "?currency=EUR") == ["Order 377"]
+    assert listed(ann, "?owner=operations") == ["Reminder for order 398"]
+    assert sorted(listed(ann, "?view=wrong")) == ["Order 466", "Order 471"]
+    page = ann.get("/queue/?view=person&state=failed").content.decode()
+    assert '<option value="failed" selected>' in page
+    assert '<input type="hidden" name="view" value="person">' in page
+    assert "?view=person&amp;state=failed&amp;place=1" in page
+
+
+def test_money_at_risk_times_age_comes_first_and_what_runs_by_itself_last(durban: stories.Durban) -> None:
+    """1 × 5 h of 7 315 is more than a moment of 12 650; what waits or runs has nothing at risk."""
+    durban.every_state()
+    order = listed(browser_of("ann"))
+    assert order[:3] == ["Order 318", "Order 455", "Order 466"]
+    assert sorted(order[-2:]) == ["Order 412", "Order 485"]
+    assert order.index("Order 455") < order.index("Order 476")
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [("?order=due", "Order 471"), ("?order=age", "Order 471"), ("?order=amount", "Order 318")],
+)
+def test_other_orders(durban: stories.Durban, query: str, first: str) -> None:
+    durban.every_state()
+    assert listed(browser_of("ann"), query)[0] == first
+
+
+def test_the_counts_in_the_tabs_are_what_the_tabs_list(durban: stories.Durban) -> None:
+    durban.every_state()
+    ann = browser_of("ann")
+    page = ann.get("/queue/").content.decode()
+    tabs = re.findall(r'<li><a href="/queue/(\??[^"]*)"[^>]*>[^<]+ <span class="n">(\d+)</span>', page)
+    assert len(tabs) == 4
+    for query, count in tabs:
+        assert len(listed(ann, query)) == int(count), query
+
+
+def test_done_ones_stand_in_the_latest(durban: stories.Durban) -> None:
+    durban.tried(durban.invoiced(402), stories.done("INV-1187"))
+    ann = browser_of("ann")
+    assert listed(ann) == []
+    assert "Nothing is open" in ann.get("/queue/").content.decode()
+    assert listed(ann, "?view=latest") == ["Order 402"]
+
+
+def test_more_than_it_shows_is_said(durban: stories.Durban, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_of_queue, "SHOWN", 2)
+    for order in range(3):
+        durban.invoiced(order)
+    page = browser_of("ann").get("/queue/").content.decode()
+    assert "The first 2 in this order; there are more." in page
+
+
+def test_a_count_beyond_the_cap_is_not_told_as_exact(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_of_queue, "COUNTED", 2)
+    for order in range(4):
+        durban.invoiced(order)
+    assert '<span class="n">2+</span>' in browser_of("ann").get("/queue/").content.decode()
+
+
+def test_a_strange_name_breaks_nothing(durban: stories.Durban) -> None:
+    durban.invoiced(1, subject='<script>alert("x")</script> & Söhne')
+    page = browser_of("ann").get("/queue/").content.decode()
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(durban: stories.Durban) -> None:
+    ann = browser_of("ann")
+    durban.silent(1)
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        ann.get("/queue/")
+    durban.every_state()
+    with CaptureQueriesContext(connection) as many:
+        ann.get("/queue/")
+    assert len(many) == len(few) <= 9, [query["sql"] for query in many]
+
+
+def test_the_number_of_queries_of_an_operation_is_fixed(durban: stories.Durban) -> None:
+    ann = browser_of("ann")
+    made = durban.every_state()
+    counts = {}
+    for name, operation in made.items():
+        with CaptureQueriesContext(connection) as queries:
+            ann.get(f"/operations/{operation.uid}/")
+        counts[name] = len(queries)
+    assert max(counts.values()) <= 21, counts

@@ -1,0 +1,191 @@
+"""What the page says in each state, as the product's table has it: no more than is proved.
+
+| state | badge | sentence |
+|---|---|---|
+| completed | Done | Durban Books confirmed INV-1187 at 09:43. |
+| failed | Did not happen | Durban Books refused it: why. Nothing was created. |
+| uncertain | May have happened | We sent it at 09:42 and got no answer. It may already exist. |
+| several, differs | Done, but doubled / differs | Four invoices carry its reference; three are too many. |
+| accepted | Accepted, not final | Durban Books took it at 09:42 and is still working on it. |
+| running | In progress | Sent 09:42. Answer expected by 09:43. |
+| pending | Waiting | Nothing exists there. |
+"""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from ledger.models import Operation
+from tests import stories
+from tests.databases import Clock
+from tests.people import browser_of
+
+NINE = datetime(2026, 11, 30, 7, 42, tzinfo=UTC)
+"""09:42 in Durban."""
+
+
+@pytest.fixture
+def durban(clock: Clock) -> stories.Durban:
+    clock.set(NINE)
+    return stories.Durban(clock)
+
+
+def shown(operation: Operation) -> str:
+    html = browser_of("ann").get(f"/operations/{operation.uid}/").content.decode()
+    return re.sub(r"\s+", " ", html.replace("\u00a0", " "))
+
+
+def says(operation: Operation, *words: str) -> None:
+    page = shown(operation)
+    for word in words:
+        assert word in page
+
+
+def test_completed(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(402), stories.done("INV-1187"), after_s=60)
+    says(
+        operation,
+        'data-state="completed" data-verdict=""',
+        ">Done<",
+        "Durban Books confirmed INV-1187 at 09:43.",
+    )
+    says(operation, "http://127.0.0.1:8010/invoices/INV-1187", "Open it in Durban Books")
+
+
+def test_found_by_a_check(durban: stories.Durban) -> None:
+    operation = durban.silent(402)
+    operation = durban.looked(operation, stories.one(operation, "INV-1187"))
+    says(operation, 'data-state="completed" data-verdict="one_match"', "One match: INV-1187")
+    says(operation, "Durban Books confirmed INV-1187 at 09:42, by a check.")
+
+
+def test_refused(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(455), stories.REFUSED)
+    says(operation, 'data-state="failed" data-verdict=""', "Did not happen", "Nothing was created.")
+
+
+def test_absent_and_long_enough_to_be_sure(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    durban.clock.advance(9 * 60)
+    operation = durban.looked(operation, stories.ABSENT)
+    says(
+        operation,
+        'data-state="failed" data-verdict="absent"',
+        "Absent, long enough to be sure",
+        "We got no answer at 09:42; Durban Books does not hold it (checked 09:51). "
+        "Nothing tries it again by itself.",
+        "read to its end at",
+    )
+
+
+def test_38_a_timed_out_call_may_have_happened_and_the_first_button_looks_it_up(
+    durban: stories.Durban,
+) -> None:
+    operation = durban.silent(483)
+    page = shown(operation)
+    assert 'data-state="uncertain" data-verdict=""' in page
+    assert "We sent it at 09:42 and got no answer. It may already exist." in page
+    assert "Not checked yet" in page
+    buttons = re.findall(r'class="btn( primary)?"[^>]*>(?:<span class="idle">)?([^<]+)', page)
+    assert buttons[0] == (" primary", "Check Durban Books now")
+    assert "failed" not in page.lower().replace('id="failed"', "")
+    assert "try again" not in page.lower()
+
+
+def test_absent_but_too_early(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.silent(483), stories.ABSENT)
+    says(
+        operation,
+        'data-state="uncertain"',
+        "Absent, but too early to be proof",
+        "absence is proof from 09:42:33",
+    )
+
+
+def test_could_not_look(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.silent(483), stories.BLIND)
+    says(operation, 'data-verdict="could_not_look"', "Could not look", "The list broke off after page 2.")
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_several(durban: stories.Durban, done: bool) -> None:
+    operation = durban.tried(durban.invoiced(471), stories.done("INV-1")) if done else durban.silent(471)
+    found = stories.several(operation, "INV-1", "INV-2", "INV-3", "INV-4")
+    operation = durban.looked(operation, found)
+    says(operation, 'data-verdict="several"', "Done, but doubled", "Stop: likely duplicates.")
+    says(operation, "Four invoices carry its reference; three are too many.")
+    assert ">Send again<" not in shown(operation).replace('aria-disabled="true"', "")
+
+
+def test_differs(durban: stories.Durban) -> None:
+    operation = durban.silent(466, "4960.00")
+    operation = durban.looked(operation, stories.differing(operation, "INV-9", "5580.00"))
+    says(operation, 'data-verdict="differs"', "Done, but differs", "5 580.00 there, 620.00 too much")
+
+
+def test_accepted(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(377), stories.TAKEN)
+    says(operation, "Accepted, not final", "Durban Books took it at 09:42 and is still working on it.")
+
+
+def test_running(durban: stories.Durban) -> None:
+    operation = durban.invoiced(485)
+    durban.clock.advance(30)
+    durban.started(operation)
+    operation = durban.again(operation)
+    says(
+        operation,
+        'data-state="running" data-verdict=""',
+        "In progress",
+        "Sent 09:42. Answer expected by 09:43.",
+    )
+    assert ">Check Durban Books now<" not in shown(operation)
+
+
+def test_pending(durban: stories.Durban) -> None:
+    operation = durban.invoiced(412)
+    says(operation, 'data-state="pending"', "Waiting", "Nothing exists there.", ">Cancel<")
+
+
+def test_a_caller_that_fell_silent(durban: stories.Durban) -> None:
+    says(durban.expired(398), "Mailroom cannot be checked", "Its automation began at 09:42 and fell silent.")
+
+
+def test_a_later_refused_try_says_nothing_of_the_first(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    durban.looked(operation, stories.BLIND, actor="ann")
+    stories.actions.permit(operation.pk, actor="ann", reason="Same key.", command_id=stories.fresh())
+    durban.clock.advance(11)
+    operation = durban.tried(durban.again(operation), stories.UNSENT)
+    says(operation, 'data-state="uncertain"', "May have happened")
+    says(operation, "Try 2 did nothing, which proves nothing of try 1.")
+
+
+def test_the_verdict_is_empty_again_once_another_try_has_ended(durban: stories.Durban) -> None:
+    operation = durban.absent(483)
+    durban.allowed(operation)
+    durban.clock.advance(11)
+    operation = durban.tried(durban.again(operation), stories.SILENT)
+    says(operation, 'data-state="uncertain" data-verdict=""', "Not checked yet")
+    says(operation, "before the last try ended")
+
+
+def test_the_keys_window_is_shown_with_what_is_left_of_it(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    durban.clock.advance(24 * 60)
+    says(operation, "<b>23 h 25 min</b> left in the key’s window", "10 min early to be safe", "Tue 09:32")
+    durban.clock.advance(24 * 3600)
+    says(operation, "The key’s window has closed")
+
+
+def test_43_a_page_shows_no_payload(durban: stories.Durban) -> None:
+    operation = durban.invoiced(483)
+    page = shown(operation)
+    assert operation.payload_digest in page
+    assert "total" not in page.lower().replace("payload digest", "")
+
+
+def test_every_state_has_its_page(durban: stories.Durban) -> None:
+    for name, operation in durban.every_state().items():
+        assert "data-verdict" in shown(operation), name
