@@ -28,6 +28,8 @@ import pytest  # noqa: E402
 django.setup()
 
 from tests.databases import Clock, Database, Template, sweep  # noqa: E402
+from tests.demos import demo as demo  # noqa: E402
+from tests.demos import one_demo as one_demo  # noqa: E402
 from tests.processes import LOGS, Manage, Server, Spawn  # noqa: E402
 from tests.sandboxes import sandbox as sandbox  # noqa: E402
 from tests.workers import worker as worker  # noqa: E402

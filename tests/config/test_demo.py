@@ -1,150 +1,176 @@
-"""`make demo` as a visitor meets it: one command up, one signal down, and its data is kept."""
+"""`make demo` as a visitor meets it: what it tells, what it shows, and that it stops and keeps its data."""
 
-import json
-import os
+import re
+import shutil
 import signal
 import socket
 import stat
 import subprocess
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psutil
+import httpx
 import psycopg
 import pytest
 
-from config.cluster import wait_until
 from config.environment import ROOT
+from ledger.rules.states import MOVES, State
+from tests.demos import CASES, Demo
 
 pytestmark = pytest.mark.database
 
-START_S = 120
-STOP_S = 15
+PEOPLE = ["ann", "bob", "vic", "ada"]
 
 
-class Demo:
-    """One `make demo` in a process group of its own, as a shell makes it."""
-
-    def __init__(self, data: Path, ports: tuple[int, int]) -> None:
-        self.data, self.log = data, data.with_suffix(".log")
-        with self.log.open("ab") as said:
-            self.process = subprocess.Popen(
-                ["make", "demo"],
-                cwd=ROOT,
-                env=environ(data, ports),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def told(self) -> dict[str, Any]:
-        """What demo.json says, once it is there."""
-        file = self.data / "demo.json"
-        wait_until(lambda: file.exists() or self.process.poll() is not None, START_S)
-        assert file.exists(), self.log.read_text()
-        told: dict[str, Any] = json.loads(file.read_text())
-        return told
-
-    def all(self) -> list[psutil.Process]:
-        """Everything that belongs to it: what make started, and the database, which nobody owns."""
-        own = psutil.Process(self.process.pid)
-        server = int((self.data / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
-        return [own, *own.children(recursive=True), psutil.Process(server)]
-
-    def ends(self, processes: list[psutil.Process]) -> bool:
-        """Whether make and all of these are gone within what is promised."""
-        until = time.monotonic() + STOP_S
-        self.process.wait(STOP_S)
-        wait_until(lambda: not any(map(lives, processes)), until - time.monotonic())
-        return not any(map(lives, processes))
-
-
-def lives(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def environ(data: Path, ports: tuple[int, int]) -> dict[str, str]:
-    """What a shell passes on; nothing of the tests' own settings."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "PG_BIN") if name in os.environ}
-    return {**kept, "DATA_DIR": str(data), "PORT": str(ports[0]), "SANDBOX_PORT": str(ports[1])}
-
-
-def demo_says(data: Path, ports: tuple[int, int]) -> subprocess.CompletedProcess[str]:
-    """Run one that is expected to refuse."""
-    return subprocess.run(
-        ["make", "demo"],
-        cwd=ROOT,
-        env=environ(data, ports),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+def documented() -> dict[str, tuple[str, str, str]]:
+    """Key, state and verdict of each case, as docs/demo.md has them in its table."""
+    rows = re.findall(
+        r"^\| `(\w+)` \| `([\w/]+)` \| `(\w+)` \| (?:`(\w+)`|none) \|",
+        (ROOT / "docs" / "demo.md").read_text(),
+        re.MULTILINE,
     )
+    return {case: (key, state, verdict) for case, key, state, verdict in rows}
 
 
-@pytest.fixture
-def ports() -> tuple[int, int]:
-    """Two ports that are free now."""
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        return one.getsockname()[1], two.getsockname()[1]
+def test_a_taken_port_is_said_before_anything_starts(tmp_path: Path) -> None:
+    demo = Demo(tmp_path / "data")
+    with socket.create_server(("127.0.0.1", demo.ports[1])):
+        said = demo.refuses()
+    assert f"Port {demo.ports[1]} is taken. Free it, or set SANDBOX_PORT to another." in said
+    assert not (demo.data / "postgres").exists()
 
 
-@pytest.fixture
-def demos(tmp_path: Path, ports: tuple[int, int]) -> Iterator[list[Demo]]:
-    """The demo, and what a failed test leaves of it is ended."""
-    started = [Demo(tmp_path / "data", ports)]
-    yield started
-    for demo in started:
-        if demo.process.poll() is None:
-            demo.process.terminate()
-            demo.process.wait(STOP_S)
+def test_a_fresh_checkout_installs_what_it_runs_with_and_nothing_for_tests(tmp_path: Path) -> None:
+    for name in ("Makefile", "requirements.lock", "requirements-test.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    done = subprocess.run(
+        ["make", "--dry-run", "demo"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "--require-hashes --requirement requirements.lock" in done.stdout
+    assert "requirements-test" not in done.stdout
 
 
-def test_a_taken_port_is_said_before_anything_starts(tmp_path: Path, ports: tuple[int, int]) -> None:
-    with socket.create_server(("127.0.0.1", ports[1])):
-        said = demo_says(tmp_path / "data", ports)
-    assert said.returncode != 0
-    assert f"Port {ports[1]} is taken. Free it, or set SANDBOX_PORT to another." in said.stderr
-    assert "Traceback" not in said.stderr
-    assert not (tmp_path / "data" / "postgres").exists()
-
-
-def test_it_comes_up_stops_at_a_signal_to_make_and_keeps_its_data(
-    demos: list[Demo], ports: tuple[int, int]
-) -> None:
-    """First SIGTERM to make alone, as a service manager does; then Ctrl-C, which reaches the whole group."""
-    demo = demos[0]
-    first = demo.told()
-    assert {"url", "sandbox", "token", "people", "database", "cases"} == set(first)
-    assert set(first["people"]) == {"ann", "bob", "vic", "ada"}
-    assert stat.S_IMODE((demo.data / "demo.json").stat().st_mode) == 0o600
-    with urllib.request.urlopen(first["url"] + "/readyz", timeout=10) as answer:
-        assert answer.status == 200
-    with urllib.request.urlopen(first["sandbox"] + "/invoices", timeout=10) as answer:
-        assert answer.status == 200
-    with psycopg.connect(first["database"]) as connection:
-        assert connection.execute("SELECT current_user").fetchone() == ("tieout",)
-
-    again = demo_says(demo.data, ports)
-    assert again.returncode != 0
-    assert "A demo already runs on" in again.stderr
+def test_a_second_one_on_the_same_data_is_refused(demo: Demo) -> None:
+    assert "A demo already runs on" in demo.refuses()
+    assert demo.runs
     assert (demo.data / "demo.json").exists()
 
-    processes = demo.all()
-    demo.process.terminate()
-    assert demo.ends(processes), demo.log.read_text()
 
-    demos.append(Demo(demo.data, ports))
-    wait_until(lambda: not (demo.data / "demo.json").exists(), 20)
-    second = demos[1].told()
-    assert {**second, "cases": {}} == {**first, "cases": {}}
-    processes = demos[1].all()
-    os.killpg(demos[1].process.pid, signal.SIGINT)
-    assert demos[1].ends(processes), demo.log.read_text()
+def test_its_file_has_the_documented_members_and_is_its_owner_s_alone(demo: Demo) -> None:
+    told = demo.told()
+    assert set(told) == {"url", "sandbox", "token", "people", "database", "cases"}
+    assert list(told["people"]) == PEOPLE
+    assert set(told["cases"]) == CASES
+    assert stat.S_IMODE((demo.data / "demo.json").stat().st_mode) == 0o600
+    assert httpx.get(f"{told['url']}/readyz", timeout=10).status_code == 200
+    assert httpx.get(f"{told['sandbox']}/invoices", timeout=10).status_code == 200
+
+
+def test_every_case_has_its_documented_key_state_and_verdict(demo: Demo) -> None:
+    assert documented().keys() == CASES
+    with demo.api() as api:
+        operations = {name: api.get(f"operations/{uid}").json() for name, uid in demo.told()["cases"].items()}
+    if operations["absent"]["state"] == "completed":  # a person has sent it again by now
+        operations["absent"] |= {"state": "failed", "verdict": "absent"}
+    found = {name: (o["key"], o["state"], o["verdict"] or "") for name, o in operations.items()}
+    assert found == documented()
+
+
+def test_its_token_covers_both_types_and_no_case_was_tried_twice(demo: Demo) -> None:
+    with demo.api() as api:
+        operations = {name: api.get(f"operations/{uid}").json() for name, uid in demo.told()["cases"].items()}
+    assert {operation["type"] for operation in operations.values()} == {"invoice.create", "reminder.send"}
+    assert operations["one_match"]["evidence"] == "lookup"
+    del operations["absent"]
+    assert {len(operation["attempts"]) for operation in operations.values()} == {1}
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+def test_everybody_signs_in_with_what_it_tells(demo: Demo, name: str) -> None:
+    told = demo.told()
+    with httpx.Client(base_url=told["url"], follow_redirects=True, timeout=30) as browser:
+        page = browser.get("/accounts/login/").text
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+        assert token is not None
+        answer = browser.post(
+            "/accounts/login/",
+            data={"csrfmiddlewaretoken": token[1], "login": name, "password": told["people"][name]},
+        )
+        assert answer.status_code == 200
+        assert answer.url.path == "/queue/"
+        looks_only = name == "vic"
+        operation = browser.get(f"/operations/{told['cases']['several']}/").text
+        assert ("Your role looks only." in operation) == looks_only
+
+
+def test_its_database_role_owns_nothing_and_is_no_superuser(demo: Demo) -> None:
+    with demo.database() as connection:
+        row = connection.execute(
+            "SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls, "
+            "(SELECT count(*) FROM pg_class WHERE relowner = roles.oid) "
+            "FROM pg_roles AS roles WHERE rolname = current_user"
+        ).fetchone()
+    assert row == (False, 0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger_event SET reason = 'nothing happened'",
+        "DELETE FROM ledger_event",
+        "TRUNCATE ledger_event CASCADE",
+        "ALTER TABLE ledger_event DISABLE TRIGGER ALL",
+        "SET session_replication_role = replica",
+        "DROP TRIGGER event_append_only ON ledger_event",
+        "DELETE FROM ledger_operation",
+        "UPDATE ledger_lookup SET verdict = 'one_match'",
+    ],
+)
+def test_its_database_role_cannot_change_what_was_told(demo: Demo, statement: str) -> None:
+    with demo.database() as connection, pytest.raises(psycopg.errors.Error) as refusal:
+        connection.execute(statement.encode())
+    assert isinstance(refusal.value, (psycopg.errors.RestrictViolation, psycopg.errors.InsufficientPrivilege))
+
+
+def test_its_database_role_makes_no_move_that_is_not_in_the_table(demo: Demo) -> None:
+    with demo.database() as connection:
+        states = {State(row[0]) for row in connection.execute("SELECT DISTINCT state FROM ledger_operation")}
+        assert states >= {State.COMPLETED, State.FAILED, State.UNCERTAIN}
+        for source in states:
+            for target in set(State) - set(MOVES[source]) - {source}:
+                with pytest.raises(psycopg.errors.CheckViolation, match=f"no move leads from {source}"):
+                    connection.execute(
+                        "UPDATE ledger_operation SET state = %s, revision = revision + 1 WHERE state = %s",
+                        [target, source],
+                    )
+
+
+def test_its_database_role_makes_no_move_without_its_event(demo: Demo) -> None:
+    with (
+        demo.database() as connection,
+        pytest.raises(psycopg.errors.RestrictViolation, match="without an event"),
+    ):
+        connection.execute(
+            "UPDATE ledger_operation SET state = 'uncertain', finished_at = NULL, revision = revision + 1 "
+            "WHERE state = 'completed'"
+        )
+
+
+def test_it_leaves_no_process_and_a_second_start_keeps_its_data_and_repeats_nothing(demo: Demo) -> None:
+    """First SIGTERM to make alone, as a service manager does; then Ctrl-C, which reaches the whole group."""
+    first, effects, kept = demo.told(), demo.effects(), ledger(demo)
+    assert demo.stops(signal.SIGTERM), demo.log.read_text()
+    told = demo.start()
+    assert {**told, "cases": {}} == {**first, "cases": {}}
+    assert demo.appeared() == first["cases"]
+    assert ledger(demo) == kept
+    assert demo.effects() == effects
+    assert demo.stops(signal.SIGINT, group=True), demo.log.read_text()
+
+
+def ledger(demo: Demo) -> list[tuple[object, ...]]:
+    """Every operation with how often it was tried, and how many runs there were."""
+    with demo.database() as connection:
+        return connection.execute(
+            "SELECT key, state, attempt_count, (SELECT count(*) FROM reconcile_run) "
+            "FROM ledger_operation ORDER BY key"
+        ).fetchall()
