@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from ledger.actions import claiming, resolving
 from ledger.actions.changing import locked
 from ledger.actions.submission import Prepared, Submission, prepare, refuse_changed, type_named
-from ledger.models import Attempt, Operation, TieoutNow
+from ledger.models import Attempt, Operation, database_now
 from ledger.rules import digests, tokens
 from ledger.rules.decisions import Next, Step
 from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
@@ -99,7 +99,7 @@ def _accept(
         operation_id: int = row[0]
         # The insert may have waited long for a key that was then given up: no lease is born expired.
         if claim is not None and row[1] < claim.lease_s - 1:
-            until = TieoutNow() + timedelta(seconds=claim.lease_s)
+            until = database_now() + timedelta(seconds=claim.lease_s)
             Attempt.objects.filter(operation=operation_id).update(lease_until=until)
             Operation.objects.filter(pk=operation_id).update(lease_until=until)
     return operation_id

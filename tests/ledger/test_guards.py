@@ -267,8 +267,8 @@ def another_attempt(sql: Asked, operation: Operation, **fields: str) -> None:
     sql.execute(
         "INSERT INTO ledger_attempt (uid, operation_id, number, token_hash, actor, run, idempotency_key, "
         "payload_digest, lease_until, closed_at, outcome, error_code, message, destination_reference, "
-        f"outcome_digest) SELECT gen_random_uuid(), operation_id, {values['number']}, token_hash, actor, run, "
-        f"idempotency_key, {values['payload_digest']}, lease_until, {values['closed_at']}, "
+        f"outcome_digest) SELECT gen_random_uuid(), operation_id, {values['number']}, token_hash, actor, "
+        f"run, idempotency_key, {values['payload_digest']}, lease_until, {values['closed_at']}, "
         f"{values['outcome']}, '', '', '', '' FROM ledger_attempt WHERE operation_id = %s".encode(),
         [operation.pk],
     )
