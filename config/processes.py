@@ -12,6 +12,7 @@ from types import FrameType
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
+from django.db import DatabaseError
 
 from config import postgres
 from config.environment import ROOT
@@ -102,9 +103,16 @@ UNUSED_STATIC = ["account", "ninja", "htmax*", "ext"]
 
 
 def prepare() -> None:
-    """Bring the database and the static files to the state of this code."""
-    call_command("migrate", database="owner", interactive=False, verbosity=0)
-    call_command("createcachetable", database="owner", verbosity=0)
+    """Bring the database and the static files to the state of this code; raises ImproperlyConfigured."""
+    try:
+        call_command("migrate", database="owner", interactive=False, verbosity=0)
+        call_command("createcachetable", database="owner", verbosity=0)
+    except DatabaseError as error:
+        first = str(error).strip().partition("\n")[0]
+        raise ImproperlyConfigured(
+            f"The database cannot be prepared: {first}\nSee that it runs, and that DATABASE_OWNER_URL (or "
+            "DATABASE_URL, where that is all there is) names a role that owns it."
+        ) from error
     call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED_STATIC)
 
 
