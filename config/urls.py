@@ -6,6 +6,8 @@ from django.urls import URLPattern, URLResolver, include, path
 from ledger.door import health
 from ledger.door.api import api
 
+handler500 = "review.views.trouble.broken"
+
 # Of the account pages only the two that are used: people are made by an administrator, not by signing up.
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.alive),

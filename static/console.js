@@ -85,6 +85,18 @@
 		document.querySelectorAll("[data-sent]").forEach((form) => form.removeAttribute("data-sent"));
 	});
 
+	/* an answer that never came proves nothing, here as anywhere */
+	for (const trouble of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) {
+		document.addEventListener(trouble, (event) => {
+			if (event.detail.requestConfig?.verb !== "post") return;
+			const said = document.createElement("p");
+			said.className = "said";
+			said.setAttribute("role", "alert");
+			said.textContent = "No answer that proves anything. It may have been done: load the page again to see.";
+			first("main").prepend(said);
+		});
+	}
+
 	document.addEventListener("htmx:afterSwap", () => {
 		const main = first("main");
 		count(main);

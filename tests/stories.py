@@ -227,11 +227,6 @@ CALLS: dict[str, Any] = {
 }
 
 
-def fresh() -> uuid.UUID:
-    """A command id of its own."""
-    return uuid.uuid4()
-
-
 def report(attempt: Attempt, token: str, outcome: Report, *, actor: str = "api:webshop") -> None:
     """Report how a caller's attempt ended."""
     actions.record(attempt.uid, token=token, report=outcome, actor=actor)

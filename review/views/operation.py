@@ -34,7 +34,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Show the page; a poll that has seen this much already gets nothing."""
     operation = found(uid)
     reading = read(operation, person(request))
-    if request.GET.get("seen") == reading.mark:
+    if wants_fragment(request) and request.GET.get("seen") == reading.mark:
         return HttpResponse(status=UNCHANGED)
     template = "review/_operation.html" if wants_fragment(request) else "review/operation.html"
     return render(request, template, context(request, reading))

@@ -1,9 +1,12 @@
 """What people see when a request cannot be taken as it came."""
 
+import sys
 from urllib.parse import urlsplit
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRefresh
 
 
@@ -14,3 +17,14 @@ def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
     came = urlsplit(request.headers.get("Referer", ""))
     back = came.path if came.netloc == request.get_host() and came.path else "/queue/"
     return render(request, "403_csrf.html", {"back": back}, status=403)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """Say that something broke, without asking the database; where that is what broke, say so, with 503."""
+    down = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
+    page = render_to_string("500.html", {"down": down})
+    return (
+        HttpResponse(page, status=503, headers={"Retry-After": "10"})
+        if down
+        else HttpResponse(page, status=500)
+    )

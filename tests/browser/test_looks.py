@@ -1,6 +1,7 @@
 """Every page, wide and narrow, light and dark: axe finds nothing, nothing sticks out, consoles are clean."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
@@ -84,9 +85,9 @@ def looked_at(page: Page, name: str) -> list[str]:
     return lines
 
 
-def found(page: Page, rules: dict[str, object]) -> list[str]:
+def found(page: Page, rules: Mapping[str, object]) -> list[str]:
     """Say what axe finds."""
-    violations = Axe().run(page, options=rules).response["violations"]
+    violations = Axe().run(page, options=dict(rules)).response["violations"]
     return [f"{wrong['id']}: {wrong['nodes'][0]['html'][:200]}" for wrong in violations]
 
 

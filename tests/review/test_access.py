@@ -1,8 +1,10 @@
 """Who may do what: nothing without a sign-in, looking with a role, deciding as a reviewer; refusals first."""
 
 import uuid
+from unittest.mock import patch
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 
 from ledger.models import Event, Operation
@@ -118,6 +120,23 @@ def test_a_form_without_its_token_is_refused_in_words(durban: stories.Durban) ->
     response = ann.post(address, form, headers={"HX-Request": "true"})
     assert response["HX-Refresh"] == "true"
     assert not operation.permits.exists()
+
+
+def test_signing_in_is_paused_after_five_wrong_passwords(database: Database) -> None:
+    person("ann")
+    form = {"login": "ann", "password": "wrong"}
+    answers = [Client().post("/accounts/login/", form) for _ in range(6)]
+    assert [answer.status_code for answer in answers][:5] == [200] * 5
+    assert b"Too many" in answers[5].content
+
+
+def test_a_database_that_does_not_answer_is_said(database: Database) -> None:
+    ann = browser_of("ann")
+    ann.raise_request_exception = False
+    with patch("review.views.queue.database_now", side_effect=OperationalError("gone")):
+        response = ann.get("/queue/")
+    assert response.status_code == 503
+    assert "database does not answer" in response.content.decode()
 
 
 def test_pages_are_kept_by_no_cache(durban: stories.Durban) -> None:

@@ -1,9 +1,9 @@
 """Check now: the destination is really asked, and what it holds decides what is offered."""
 
 import uuid
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 
 from ledger.models import Lookup, Operation
 from ledger.rules.states import State
@@ -18,7 +18,7 @@ def durban(clock: Clock, sandbox: Sandbox) -> stories.Durban:
     return stories.Durban(clock, sandbox.url)
 
 
-def check(operation: Operation, *, who: str = "ann", command: uuid.UUID | None = None) -> HttpResponse:
+def check(operation: Operation, *, who: str = "ann", command: uuid.UUID | None = None) -> Any:
     form = {"command_id": str(command or uuid.uuid4())}
     return browser_of(who).post(f"/operations/{operation.uid}/check/?place=1", form, follow=True)
 

@@ -1,9 +1,9 @@
 """The other ways to close: on a person's word, as not done, cancelled; each only where it is true."""
 
 import uuid
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 
 from ledger.models import Event, Operation
 from ledger.rules.states import Evidence, State
@@ -17,7 +17,7 @@ def durban(clock: Clock) -> stories.Durban:
     return stories.Durban(clock)
 
 
-def close(operation: Operation, way: str, *, who: str = "ann", **form: str) -> HttpResponse:
+def close(operation: Operation, way: str, *, who: str = "ann", **form: str) -> Any:
     form = {"reason": "I asked them.", "command_id": str(uuid.uuid4()), **form}
     return browser_of(who).post(f"/operations/{operation.uid}/{way}/", form)
 

@@ -1,9 +1,9 @@
 """Send again: one click is one permit, whatever double clicks, tabs, refresh and back do; undo withdraws."""
 
 import uuid
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from ledger.models import Attempt, Command, Event, Operation, Permit
@@ -25,13 +25,14 @@ def absent(durban: stories.Durban) -> Operation:
 
 def post(
     client: Client, operation: Operation, *, command: uuid.UUID | str = "", reason: str = "Acme is waiting."
-) -> HttpResponse:
+) -> Any:
     form = {"reason": reason, "command_id": str(command or uuid.uuid4())}
     return client.post(f"/operations/{operation.uid}/send-again/?view=late&place=3", form)
 
 
-def text(response: HttpResponse) -> str:
-    return response.content.decode()
+def text(response: Any) -> str:
+    page: str = response.content.decode()
+    return page
 
 
 def test_it_waits_for_ones_own_check(durban: stories.Durban) -> None:

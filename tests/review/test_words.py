@@ -12,10 +12,12 @@
 """
 
 import re
+import uuid
 from datetime import UTC, datetime
 
 import pytest
 
+from ledger import actions
 from ledger.models import Operation
 from tests import stories
 from tests.databases import Clock
@@ -155,7 +157,7 @@ def test_a_caller_that_fell_silent(durban: stories.Durban) -> None:
 def test_a_later_refused_try_says_nothing_of_the_first(durban: stories.Durban) -> None:
     operation = durban.silent(483)
     durban.looked(operation, stories.BLIND, actor="ann")
-    stories.actions.permit(operation.pk, actor="ann", reason="Same key.", command_id=stories.fresh())
+    actions.permit(operation.pk, actor="ann", reason="Same key.", command_id=uuid.uuid4())
     durban.clock.advance(11)
     operation = durban.tried(durban.again(operation), stories.UNSENT)
     says(operation, 'data-state="uncertain"', "May have happened")
