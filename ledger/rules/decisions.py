@@ -201,8 +201,9 @@ def looks_first(facts: Facts) -> bool:
 
 
 def new_generation(facts: Facts) -> bool:
-    """Say whether a permitted try needs a new key: all proved not done, an error saved under the old."""
-    return bool(facts.attempts) and not facts.tried_in_doubt and facts.saved_error is not None
+    """Say whether a permitted try needs a new key: all proved not done, and the old one remembers that."""
+    remembered = facts.saved_error is not None or facts.declined
+    return bool(facts.attempts) and not facts.tried_in_doubt and remembered
 
 
 __all__ = ["Conclusion", "Next", "Step", "conclude", "decide", "looks_first", "new_generation", "pause_s"]

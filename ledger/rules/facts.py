@@ -14,6 +14,8 @@ LEASE_EXPIRED = "lease_expired"
 """The error code of an attempt whose sender fell silent."""
 IN_USE = "in_use"
 """The error code of an answer that says the key is being worked on."""
+DECLINED = "declined"
+"""The error code of an answer whose record is there and was declined."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,12 @@ class Facts:
             if status is not None and status >= 400 and self.contract.saves_error(status):
                 return status
         return None
+
+    @property
+    def declined(self) -> bool:
+        """Whether what the destination remembers under the present key is a record that it declined."""
+        answered = any(one.present_key and one.error_code == DECLINED for one in self.attempts)
+        return answered or (self.lookup is not None and self.lookup.standing is Standing.FAILED)
 
     def same_key_protects(self, now: datetime) -> bool:
         """Say whether sending again under the same key makes no second effect and asks a fresh question."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ledger.rules.calls import RecordMap
 from ledger.rules.contracts import Contract
-from ledger.rules.facts import IN_USE
+from ledger.rules.facts import DECLINED, IN_USE
 from ledger.rules.records import Unreadable, read_money, read_status, read_text, search, standing_of
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import Outcome, Standing
@@ -150,7 +150,7 @@ def _by_standing(answer: Answer, map: RecordMap, *, identity: str, status: str) 
         return _report(answer, Outcome.UNCERTAIN, "differs", words="The record is void.", seen=identity)
     if standing is Standing.FAILED:
         words = "The record came back declined."
-        return _report(answer, Outcome.REJECTED, "declined", words=words, seen=identity)
+        return _report(answer, Outcome.REJECTED, DECLINED, words=words, seen=identity)
     if standing is Standing.PENDING or (standing is None and answer.status == _ACCEPTED):
         return _report(answer, Outcome.ACCEPTED, words="Accepted, not final.", seen=identity)
     if not identity:

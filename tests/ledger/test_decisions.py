@@ -1,0 +1,431 @@
+"""What comes next, as a table: facts in, one step out, and a clock that stands at noon.
+
+Where an outcome takes its operation (`conclude`); "doubt" is an earlier attempt that may have had an effect:
+
+| outcome   | no doubt, within limits | no doubt, at the limits | an earlier doubt |
+|-----------|-------------------------|-------------------------|------------------|
+| succeeded | completed               | completed               | completed        |
+| accepted  | uncertain               | uncertain               | uncertain        |
+| uncertain | uncertain               | uncertain               | uncertain        |
+| retryable | pending                 | failed, case: limit     | uncertain        |
+| rejected  | failed, case: refused   | failed, case: refused   | uncertain        |
+
+How doubt is resolved (`decide`), the first line that fits:
+
+| what is known                                          | step             | case             |
+|--------------------------------------------------------|------------------|------------------|
+| a permit, and something was found                      | the permit ends  |                  |
+| a permit, lapsed                                       | the permit ends  | lapsed           |
+| a permit                                               | send             |                  |
+| held, and nothing was looked at since                  | hold             |                  |
+| one match, done                                        | complete         |                  |
+| one match, declined                                    | fail             | refused          |
+| several; differs                                       | hold             | several; differs |
+| held                                                   | hold             |                  |
+| accepted, or one match that is pending, not too long   | look             |                  |
+| the same, too long                                     | hold             | accepted         |
+| a look-up, and nobody has looked since the last try    | look             |                  |
+| absent, proof, within limits                           | retry            |                  |
+| absent, proof, at the limits                           | fail             | absent           |
+| absent, too early                                      | look, settled    |                  |
+| blind, fewer than three times                          | look, later      |                  |
+| the key's window is open, within limits                | permit           |                  |
+| nothing of that, with a look-up                        | hold             | could not look   |
+| nothing of that, without, silence to the lease's end   | hold             | expired          |
+| nothing of that, without                               | hold             | unproved         |
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.rules.calls import RetryPolicy
+from ledger.rules.contracts import stricter
+from ledger.rules.decisions import LOOKS, Next, conclude, decide, looks_first, new_generation, pause_s
+from ledger.rules.facts import DECLINED, IN_USE, LEASE_EXPIRED
+from ledger.rules.states import MOVES, CaseKind, Outcome, State
+from tests.ledger.known import (
+    ABSENT,
+    BLIND,
+    DECLINED_RECORD,
+    DIFFERS,
+    EARLY,
+    HOUR,
+    MATCH,
+    NO_KEYS,
+    NOON,
+    ONE_TRY,
+    PENDING_RECORD,
+    PERMIT,
+    PROOF,
+    SECOND,
+    SEVERAL,
+    TICK,
+    attempt,
+    contract,
+    facts,
+)
+
+# --- where an outcome leads
+
+
+CONCLUSIONS = {
+    Outcome.SUCCEEDED: ("completed", "completed", "completed"),
+    Outcome.ACCEPTED: ("uncertain", "uncertain", "uncertain"),
+    Outcome.UNCERTAIN: ("uncertain", "uncertain", "uncertain"),
+    Outcome.RETRYABLE: ("pending", "failed: limit", "uncertain"),
+    Outcome.REJECTED: ("failed: refused", "failed: refused", "uncertain"),
+}
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_an_outcome_speaks_for_its_own_attempt_only(outcome: Outcome) -> None:
+    sure = (attempt(1, Outcome.RETRYABLE), attempt(2, outcome))
+    doubt = (attempt(1), attempt(2, outcome))
+    known = facts(state=State.RUNNING, attempts=sure)
+    situations = (known, replace(known, policy=ONE_TRY), replace(known, attempts=doubt))
+    for situation, expected in zip(situations, CONCLUSIONS[outcome], strict=True):
+        end = conclude(situation, outcome, now=NOON, jitter=0)
+        assert (f"{end.state}: {end.case}" if end.case else end.state) == expected
+        assert end.state in MOVES[State.RUNNING]
+        assert end.why.endswith(".")
+
+
+def test_a_doubt_whose_absence_was_proved_is_none() -> None:
+    cleared = (attempt(1, in_doubt=False), attempt(2, Outcome.REJECTED))
+    assert conclude(facts(attempts=cleared), Outcome.REJECTED, now=NOON, jitter=0).state == State.FAILED
+
+
+def test_a_success_that_was_never_disproved_keeps_a_later_refusal_from_being_the_last_word() -> None:
+    tries = (attempt(1, Outcome.SUCCEEDED), attempt(2, Outcome.REJECTED))
+    assert conclude(facts(attempts=tries), Outcome.REJECTED, now=NOON, jitter=0).state == State.UNCERTAIN
+
+
+def test_16_retries_end_by_count_and_by_time() -> None:
+    def after(tries: int, **changes: Any) -> State:
+        made = tuple(attempt(number, Outcome.RETRYABLE) for number in range(1, tries + 1))
+        return conclude(facts(attempts=made, **changes), Outcome.RETRYABLE, now=NOON, jitter=0).state
+
+    assert [after(tries) for tries in (1, 4, 5, 6)] == ["pending", "pending", "failed", "failed"]
+    end = timedelta(hours=12) - 10 * SECOND  # the next try is ten seconds away
+    assert after(1, accepted_at=NOON - end + TICK) == State.PENDING
+    assert after(1, accepted_at=NOON - end) == State.FAILED
+    assert after(1, contract=contract(retry_owner="client")) == State.FAILED
+
+
+def test_a_claim_that_never_started_is_no_try() -> None:
+    lapsed = tuple(attempt(number, Outcome.RETRYABLE, started_at=None) for number in range(1, 9))
+    known = facts(attempts=lapsed)
+    assert (known.tries, known.tries_left) == (0, 5)
+    assert conclude(known, Outcome.RETRYABLE, now=NOON, jitter=0).state == State.PENDING
+
+
+def test_claims_that_never_start_come_to_an_end_too() -> None:
+    lapsed = tuple(attempt(number, Outcome.RETRYABLE, started_at=None) for number in range(1, 2001))
+    known = facts(attempts=lapsed, policy=RetryPolicy.model_validate({"base": "0s", "elapsed": "365d"}))
+    end = conclude(known, Outcome.RETRYABLE, now=NOON, jitter=0)
+    assert (end.state, end.case) == (State.FAILED, CaseKind.LIMIT)
+
+
+def test_pauses_double_up_to_their_cap_and_jitter_takes_off_up_to_half() -> None:
+    def pause(tries: int, **more: Any) -> float:
+        made = tuple(attempt(number) for number in range(1, tries + 1))
+        return pause_s(facts(attempts=made), more.pop("jitter", 0), **more)
+
+    assert [pause(tries) for tries in (0, 1, 2, 3, 7, 500, 3000)] == [10, 10, 20, 40, 600, 600, 600]
+    assert (pause(2, jitter=1), pause(2, jitter=0.5)) == (10, 15)
+    assert pause(2, retry_after_s=30) == 30
+    assert pause(2, retry_after_s=3) == 20
+
+
+# --- how doubt is resolved
+
+
+RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
+    "a permit": ({"permit": PERMIT}, Next.SEND, None),
+    "a permit and absence": ({"permit": PERMIT, "lookup": PROOF}, Next.SEND, None),
+    "a permit, and one match": ({"permit": PERMIT, "lookup": MATCH}, Next.LAPSE, None),
+    "a permit, and a declined one": ({"permit": PERMIT, "lookup": DECLINED_RECORD}, Next.LAPSE, None),
+    "a permit, and a pending one": ({"permit": PERMIT, "lookup": PENDING_RECORD}, Next.LAPSE, None),
+    "a permit, and several": ({"permit": PERMIT, "lookup": SEVERAL}, Next.LAPSE, None),
+    "a lapsed permit": ({"permit": replace(PERMIT, lapses_at=NOON)}, Next.LAPSE, CaseKind.LAPSED),
+    "held": ({"held_at": NOON - HOUR}, Next.HOLD, None),
+    "held, then one match": ({"held_at": NOON - HOUR, "lookup": MATCH}, Next.COMPLETE, None),
+    "held, then declined": ({"held_at": NOON - HOUR, "lookup": DECLINED_RECORD}, Next.FAIL, CaseKind.REFUSED),
+    "held, then several": ({"held_at": NOON - HOUR, "lookup": SEVERAL}, Next.HOLD, CaseKind.SEVERAL),
+    "held, then proof": ({"held_at": NOON - HOUR, "lookup": PROOF}, Next.HOLD, None),
+    "held, then blind": ({"held_at": NOON - HOUR, "lookup": BLIND}, Next.HOLD, None),
+    "held after one match": ({"held_at": NOON, "lookup": MATCH}, Next.HOLD, None),
+    "held after several": ({"held_at": NOON, "lookup": SEVERAL}, Next.HOLD, None),
+    "one match": ({"lookup": MATCH}, Next.COMPLETE, None),
+    "one match, accepted before": ({"lookup": MATCH, "taken_at": NOON - HOUR}, Next.COMPLETE, None),
+    "declined": ({"lookup": DECLINED_RECORD}, Next.FAIL, CaseKind.REFUSED),
+    "several": ({"lookup": SEVERAL}, Next.HOLD, CaseKind.SEVERAL),
+    "differs": ({"lookup": DIFFERS}, Next.HOLD, CaseKind.DIFFERS),
+    "accepted": ({"taken_at": NOON - 60 * SECOND}, Next.LOOK, None),
+    "accepted, pending": ({"taken_at": NOON - 60 * SECOND, "lookup": PENDING_RECORD}, Next.LOOK, None),
+    "accepted, absent": ({"taken_at": NOON - 60 * SECOND, "lookup": PROOF}, Next.LOOK, None),
+    "accepted, too long": ({"taken_at": NOON - HOUR}, Next.HOLD, CaseKind.ACCEPTED),
+    "accepted, nobody looks": ({"taken_at": NOON - SECOND, "has_lookup": False}, Next.WAIT, None),
+    "accepted, nobody looks, too long": (
+        {"taken_at": NOON - HOUR, "has_lookup": False},
+        Next.HOLD,
+        CaseKind.ACCEPTED,
+    ),
+    "not looked at yet": ({}, Next.LOOK, None),
+    "proof": ({"lookup": PROOF}, Next.RETRY, None),
+    "proof, last try": ({"lookup": PROOF, "policy": ONE_TRY}, Next.FAIL, CaseKind.ABSENT),
+    "proof, time is over": (
+        {"lookup": PROOF, "accepted_at": NOON - 12 * HOUR},
+        Next.FAIL,
+        CaseKind.ABSENT,
+    ),
+    "proof, the client retries": (
+        {"lookup": PROOF, "contract": contract(retry_owner="client")},
+        Next.FAIL,
+        CaseKind.ABSENT,
+    ),
+    "absent, too early": ({"lookup": EARLY}, Next.LOOK, None),
+    "absent, unproved": ({"lookup": ABSENT, "look_count": 1}, Next.LOOK, None),
+    "absent, unproved, nothing to settle": ({"lookup": ABSENT, "settles_at": None}, Next.LOOK, None),
+    "blind": ({"lookup": BLIND, "look_count": 1}, Next.LOOK, None),
+    "blind, thrice": ({"lookup": BLIND, "look_count": LOOKS}, Next.PERMIT, None),
+    "absent, unproved, thrice": ({"lookup": ABSENT, "look_count": LOOKS}, Next.PERMIT, None),
+    "blind, thrice, no keys": (
+        {"lookup": BLIND, "look_count": LOOKS, "contract": NO_KEYS},
+        Next.HOLD,
+        CaseKind.COULD_NOT_LOOK,
+    ),
+    "no look-up, key remembered": ({"has_lookup": False}, Next.PERMIT, None),
+    "no look-up, last try": ({"has_lookup": False, "policy": ONE_TRY}, Next.HOLD, CaseKind.UNPROVED),
+    "no look-up, time is over": (
+        {"has_lookup": False, "accepted_at": NOON - 12 * HOUR},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, the client retries": (
+        {"has_lookup": False, "contract": contract(retry_owner="client")},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, retention unknown": (
+        {"has_lookup": False, "contract": contract(key_retention="unknown")},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, another account": (
+        {"has_lookup": False, "same_account": False},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, a saved error came": (
+        {"has_lookup": False, "contract": contract(saves="all"), "attempts": (attempt(http_status=500),)},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, what is saved is unknown": (
+        {"has_lookup": False, "contract": contract(saves="unknown"), "attempts": (attempt(http_status=500),)},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, an error came that is not saved": (
+        {"has_lookup": False, "contract": contract(saves="4xx"), "attempts": (attempt(http_status=500),)},
+        Next.PERMIT,
+        None,
+    ),
+    "no look-up, silence, all is saved": (
+        {"has_lookup": False, "contract": contract(saves="all")},
+        Next.PERMIT,
+        None,
+    ),
+    "no look-up, the error was saved under an older key": (
+        {
+            "has_lookup": False,
+            "contract": contract(saves="all"),
+            "attempts": (attempt(1, Outcome.REJECTED, http_status=400, present_key=False), attempt(2)),
+        },
+        Next.PERMIT,
+        None,
+    ),
+    "no look-up, the key is in use": (
+        {"has_lookup": False, "attempts": (attempt(http_status=409, error_code=IN_USE),)},
+        Next.HOLD,
+        CaseKind.UNPROVED,
+    ),
+    "no look-up, no keys": ({"has_lookup": False, "contract": NO_KEYS}, Next.HOLD, CaseKind.UNPROVED),
+    "no look-up, no keys, silence to the end": (
+        {"has_lookup": False, "contract": NO_KEYS, "attempts": (attempt(error_code=LEASE_EXPIRED),)},
+        Next.HOLD,
+        CaseKind.EXPIRED,
+    ),
+}
+
+
+@pytest.mark.parametrize("line", RESOLVED)
+def test_doubt_is_resolved_in_its_order(line: str) -> None:
+    changes, step, case = RESOLVED[line]
+    decided = decide(facts(**changes), NOON)
+    assert (decided.next, decided.case) == (step, case)
+    assert decided.why.endswith(".")
+    if step in (Next.LOOK, Next.SEND, Next.RETRY, Next.PERMIT, Next.WAIT):
+        assert decided.at is not None
+
+
+@pytest.mark.parametrize("state", State)
+def test_every_step_leads_where_moves_allow(state: State) -> None:
+    """The whole product of looks, permits, holds and limits: no step leads where no move does."""
+    leads = {
+        Next.COMPLETE: State.COMPLETED,
+        Next.FAIL: State.FAILED,
+        Next.RETRY: State.PENDING,
+        Next.SEND: State.RUNNING,
+    }
+    looks = (None, MATCH, DECLINED_RECORD, PENDING_RECORD, DIFFERS, SEVERAL, PROOF, ABSENT, EARLY, BLIND)
+    for found in looks:
+        for permit in (None, PERMIT, replace(PERMIT, lapses_at=NOON)):
+            for held_at in (None, NOON - HOUR, NOON):
+                for policy in (facts().policy, ONE_TRY):
+                    known = facts(
+                        state=state,
+                        lookup=found,
+                        permit=permit,
+                        held_at=held_at,
+                        policy=policy,
+                        lease_until=NOON if state is State.RUNNING else None,
+                    )
+                    step = decide(known, NOON)
+                    assert step.next not in leads or leads[step.next] in MOVES[state]
+                    if held_at is not None and step.next in (Next.RETRY, Next.PERMIT):
+                        pytest.fail("software goes on with what a person decides")
+
+
+def test_finished_operations_have_no_next_step() -> None:
+    for state in (State.COMPLETED, State.FAILED):
+        assert decide(facts(state=state), NOON).next is Next.NOTHING
+
+
+def test_a_lease_runs_out_at_its_very_end() -> None:
+    known = facts(state=State.RUNNING, attempts=(attempt(outcome=None),))
+    assert decide(replace(known, lease_until=NOON + TICK), NOON).next is Next.WAIT
+    assert decide(replace(known, lease_until=NOON), NOON).next is Next.EXPIRE
+
+
+def test_what_waits_is_sent_when_its_time_comes_and_not_while_held() -> None:
+    known = facts(state=State.PENDING, attempts=(attempt(1, Outcome.RETRYABLE),), next_try_at=NOON)
+    assert decide(known, NOON).at == NOON
+    assert decide(replace(known, held_at=NOON), NOON).next is Next.HOLD
+    spent = decide(replace(known, policy=ONE_TRY), NOON)
+    assert (spent.next, spent.case) == (Next.FAIL, CaseKind.LIMIT)
+    new = replace(known, attempts=(), accepted_at=NOON - 24 * HOUR)
+    assert decide(new, NOON).next is Next.SEND, "what was never tried is tried, however late"
+
+
+# --- boundary instants
+
+
+def test_28_the_window_closes_before_the_new_lease_and_the_margin_would_end() -> None:
+    """24 h from the first send, less the margin of 10 min, less the lease of 60 s: 23:49:00."""
+    closing = timedelta(hours=23, minutes=49)
+    for first_sent_at, is_open in ((NOON - closing + TICK, True), (NOON - closing, False)):
+        known = facts(first_sent_at=first_sent_at, has_lookup=False)
+        assert known.window_open(NOON) == known.same_key_protects(NOON) == is_open
+    assert facts(first_sent_at=NOON - closing).window_closes_at == NOON + 60 * SECOND
+    longer = facts(first_sent_at=NOON - closing + TICK, lease_s=61.0)
+    assert not longer.window_open(NOON)
+    assert not facts(first_sent_at=NOON, contract=contract(key_retention="5m")).window_open(NOON)
+    assert not facts(first_sent_at=None).window_open(NOON)
+
+
+def test_28_policy_waits_only_where_the_window_is_still_open_after_the_pause() -> None:
+    closing = timedelta(hours=23, minutes=49) - 10 * SECOND
+    known = facts(first_sent_at=NOON - closing + TICK, has_lookup=False, accepted_at=NOON - HOUR)
+    step = decide(known, NOON)
+    assert (step.next, step.at) == (Next.PERMIT, NOON + 10 * SECOND)
+    assert decide(replace(known, first_sent_at=NOON - closing), NOON).next is Next.HOLD
+
+
+def test_the_stricter_contract_counts_at_the_first_attempt_and_now() -> None:
+    strong, weak = contract(), contract(key_retention="1h", settle="5m", saves="all")
+    for first, now in ((strong, weak), (weak, strong)):
+        both = stricter(first, now)
+        assert (both.key_retention_s, both.settle_s, both.saves) == (3600, 300, "unknown")
+        known = facts(contract=both, has_lookup=False, first_sent_at=NOON - HOUR)
+        assert decide(known, NOON).next is Next.HOLD
+    assert decide(facts(contract=strong, has_lookup=False), NOON).next is Next.PERMIT
+
+
+def test_absence_is_proof_from_the_moment_it_is_settled() -> None:
+    """The look-up of that moment counts; the store of look-ups asks the same question."""
+    settles_at = NOON - 60 * SECOND
+    early = decide(facts(lookup=ABSENT, settles_at=settles_at + TICK), NOON)
+    assert (early.next, early.at) == (Next.LOOK, settles_at + TICK)
+    assert decide(facts(lookup=ABSENT, settles_at=settles_at, look_count=LOOKS), NOON).next is Next.PERMIT
+
+
+def test_a_permit_takes_effect_and_lapses_at_its_instants() -> None:
+    known = facts(permit=replace(PERMIT, effective_at=NOON + SECOND, lapses_at=NOON + HOUR))
+    assert decide(known, NOON).at == NOON + SECOND
+    assert decide(known, NOON + HOUR - TICK).next is Next.SEND
+    assert decide(known, NOON + HOUR).next is Next.LAPSE
+
+
+def test_what_was_accepted_is_looked_up_ever_more_rarely_until_it_must_be_final() -> None:
+    taken_at = NOON - 100 * SECOND
+    known = facts(taken_at=taken_at, lookup=replace(PENDING_RECORD, asked_at=NOON))
+    assert decide(known, NOON).at == NOON + 100 * SECOND
+    late = replace(known, taken_at=NOON - HOUR + 5 * SECOND)
+    assert decide(late, NOON).at == NOON + 5 * SECOND
+    assert decide(late, NOON + 5 * SECOND).case == CaseKind.ACCEPTED
+
+
+def test_a_key_in_use_is_given_time_before_the_look() -> None:
+    tries = (attempt(http_status=409, error_code=IN_USE, sender_ended_at=NOON),)
+    assert decide(facts(attempts=tries), NOON).at == NOON + 10 * SECOND
+    assert decide(facts(attempts=tries), NOON + 20 * SECOND).at == NOON + 20 * SECOND
+
+
+# --- before the send
+
+
+def test_software_looks_before_a_first_send_without_keys_and_before_every_other_try() -> None:
+    first, second = (attempt(outcome=None),), (attempt(), attempt(2, None))
+    assert looks_first(facts(attempts=first, contract=NO_KEYS))
+    assert not looks_first(facts(attempts=first))
+    assert looks_first(facts(attempts=second))
+    assert looks_first(facts(attempts=first, permit=PERMIT))
+    assert not looks_first(facts(attempts=second, has_lookup=False))
+
+
+def test_a_new_generation_needs_proof_for_every_attempt_and_a_key_that_would_answer_the_same_again() -> None:
+    saving = contract(saves="all")
+    refused = attempt(1, Outcome.REJECTED, http_status=400)
+    silent = attempt(2)
+    assert new_generation(facts(contract=saving, attempts=(refused,)))
+    assert not new_generation(facts(contract=saving, attempts=(refused, silent)))
+    assert new_generation(facts(contract=saving, attempts=(refused, replace(silent, in_doubt=False))))
+    assert not new_generation(facts(contract=contract(saves="2xx"), attempts=(refused,)))
+    assert not new_generation(facts(contract=saving, attempts=(replace(refused, present_key=False),)))
+    assert new_generation(facts(attempts=(attempt(1, Outcome.REJECTED, error_code=DECLINED),)))
+    assert not new_generation(facts(attempts=()))
+
+
+@given(st.integers(0, 100_000), st.integers(0, 100_000), st.booleans(), st.floats(0, 1))
+def test_no_clock_makes_software_send_where_nothing_protects(
+    first_s: int, look_s: int, has_lookup: bool, jitter: float
+) -> None:
+    """Whatever the times: a permit is given within the window only, and a retry upon proof only."""
+    known = facts(
+        first_sent_at=NOON - first_s * SECOND,
+        has_lookup=has_lookup,
+        lookup=replace(ABSENT, asked_at=NOON - look_s * SECOND) if has_lookup else None,
+        look_count=LOOKS,
+    )
+    step = decide(known, NOON, jitter=jitter)
+    assert step.next is not Next.RETRY
+    if step.next is Next.PERMIT:
+        assert step.at is not None and step.at > NOON
+        assert step.at + 60 * SECOND < known.first_sent_at + timedelta(hours=23, minutes=50)  # type: ignore[operator]
