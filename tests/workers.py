@@ -83,12 +83,17 @@ class Worker:
         for one in everything:
             one.kill()
         self.process.wait()
-        until(lambda: not living(everything), what="The end of all")
+        gone(everything)
 
 
 def living(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Those that have not ended."""
     return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+def gone(processes: list[psutil.Process], *, seconds: float = 5) -> None:
+    """Wait until all of them have ended."""
+    until(lambda: not living(processes), seconds=seconds, what=f"The end of {processes}")
 
 
 @pytest.fixture

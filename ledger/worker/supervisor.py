@@ -64,6 +64,7 @@ class Supervisor:
             if time.monotonic() >= self._sweep_at:
                 more = self._sweep.run()
                 self._sweep_at = time.monotonic() + (0 if more else SWEEP_S)
+            self._find_database()
         except (OperationalError, InterfaceError, ProgrammingError) as error:
             if isinstance(error, ProgrammingError) or not connection.is_usable():
                 self._lose_database(error)
@@ -79,11 +80,13 @@ class Supervisor:
             with connection.cursor() as cursor:
                 cursor.execute(LIMITS)
             self._limited = connection.connection
+        if self._without_database and self._cluster.running:
+            self._pulse.begin()
+
+    def _find_database(self) -> None:
         if self._without_database:
-            if self._cluster.running:
-                self._pulse.begin()
-            self._without_database = False
             log.info("The database answers.")
+        self._without_database = False
 
     def _lose_database(self, error: Exception) -> None:
         if not self._without_database:

@@ -69,12 +69,14 @@ def test_a_beat_that_never_ran_is_silence(pulse: Pulse, watch: Watch) -> None:
 
 def test_a_beat_that_ran_and_was_not_acknowledged_is_silence(pulse: Pulse, watch: Watch) -> None:
     """What writes results back has died: tasks run, and would run again and again."""
-    watch.pass_by(4, pulse)
-    heart.beat()
-    watch.pass_by(SILENT_S, pulse)
-    assert not pulse.silent
-    watch.pass_by(1, pulse)
+    ran = 0
+    for _ in range(4 + int(SILENT_S)):
+        watch.pass_by(1, pulse)
+        if OrmQ.objects.count() > ran:
+            ran += 1
+            heart.beat()
     assert pulse.silent
+    assert ran == 1
 
 
 def test_beats_that_come_back_are_life(pulse: Pulse, watch: Watch) -> None:

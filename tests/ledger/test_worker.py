@@ -1,6 +1,5 @@
 """The worker as a real process: what ends with it, what is brought back, and what does it no harm."""
 
-import os
 import signal
 import time
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from tests.databases import Clock, Database
 from tests.processes import LOGS, Spawn
 from tests.sandboxes import Sandbox
 from tests.stories import Durban
-from tests.workers import Worker, last_beat, living, until
+from tests.workers import Worker, gone, last_beat, living, until
 
 BEAT = "ledger.worker.tasks.beat"
 BACK_S = 30
@@ -97,22 +96,18 @@ def slow(durban: Durban, *, timeout_s: float) -> None:
     type(durban.invoice).objects.update(lease_s=2 * timeout_s + 10)
 
 
-def test_kill_of_the_supervisor_leaves_no_cluster_behind(worker: Worker) -> None:
+def test_a_killed_head_leaves_nobody_executing(worker: Worker) -> None:
+    """By themselves the children of a killed main process, sentinel or supervisor would go on."""
+    for head in ("main", "sentinel"):
+        everything = worker.cluster()
+        assert len(everything) == 6
+        getattr(worker, head).kill()
+        gone(everything)
+        until(worker.whole, seconds=BACK_S, what="A new cluster")
+        worker.beats_again(seconds=BACK_S)
     everything = worker.cluster()
-    assert len(everything) == 6
     worker.process.kill()
-    until(lambda: not living(everything), seconds=5, what="The cluster's end")
-
-
-@pytest.mark.parametrize("who", ["main", "sentinel"])
-def test_a_killed_head_leaves_nobody_executing_and_is_replaced(worker: Worker, who: str) -> None:
-    everything = worker.cluster()
-    victim = worker.main if who == "main" else worker.sentinel
-    assert victim is not None
-    victim.kill()
-    until(lambda: not living(everything), seconds=5, what="The old cluster's end")
-    until(worker.whole, seconds=BACK_S, what="A new cluster")
-    worker.beats_again(seconds=BACK_S)
+    gone(everything)
 
 
 def test_a_cluster_frozen_by_the_death_of_an_idle_worker_is_brought_back(
@@ -122,7 +117,7 @@ def test_a_cluster_frozen_by_the_death_of_an_idle_worker_is_brought_back(
     everything = worker.cluster()
     for idle in worker.hands[:2]:
         idle.kill()
-    until(lambda: not living(everything), seconds=BACK_S, what="The frozen cluster's end")
+    gone(everything, seconds=BACK_S)
     worker.beats_again(seconds=BACK_S)
     assert words.count("Nothing went through the queue for 12 s") == 1
 
@@ -206,6 +201,13 @@ def test_a_database_that_was_away_is_worked_with_again(
     until(lambda: "The database answers." in words, what="A word of its return")
     worker.beats_again(seconds=40)
     assert words.count("The database cannot be worked with") == 1
+    # While it is away, the worker can be stopped all the same.
+    everything = worker.cluster()
+    with unreachable(database):
+        until(lambda: words.count("The database cannot be worked with") == 2, what="A second word")
+        worker.process.terminate()
+        assert worker.process.wait(10) == 0
+    assert not living(everything)
 
 
 def test_a_database_that_is_not_there_yet_is_waited_for(
@@ -219,12 +221,13 @@ def test_a_database_that_is_not_there_yet_is_waited_for(
     assert process.poll() is None
 
 
-def test_a_worker_whose_database_is_away_can_be_stopped(
-    database: Database, worker: Worker, words: Words
-) -> None:
-    everything = worker.cluster()
-    with unreachable(database):
-        until(lambda: "The database cannot be worked with" in words, what="A word about it")
-        os.kill(worker.process.pid, signal.SIGTERM)
-        assert worker.process.wait(10) == 0
-    assert not living(everything)
+def test_a_database_without_tables_is_waited_for(database: Database, spawn: Spawn, words: Words) -> None:
+    database.as_owner("ALTER TABLE ledger_heartbeat RENAME TO not_migrated_yet")
+    process = spawn("worker", "manage.py", "worker")
+    until(lambda: 'relation "ledger_heartbeat" does not exist' in words, seconds=20, what="A word about it")
+    time.sleep(1.5)  # long enough for another round: it is said once
+    database.as_owner("ALTER TABLE not_migrated_yet RENAME TO ledger_heartbeat")
+    until(last_beat, seconds=30, what="The first beat")
+    assert words.count("does not exist") == 1
+    assert words.count("The database answers.") == 1
+    assert process.poll() is None
