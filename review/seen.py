@@ -109,8 +109,9 @@ class Seen:
         return f"One match: {record.get('id', '')}{words.get(record.get('standing', ''), '')}"
 
     def _silence(self, meant: Meant) -> str:
-        if self.proof or (self.complete and not meant.in_doubt):
+        early = meant.settles_at is not None and self.asked_at < meant.settles_at
+        if self.proof or (self.complete and not meant.in_doubt and not early):
             return "long enough to be sure"
-        if meant.settles_at is not None and self.asked_at < meant.settles_at:
+        if early:
             return "but too early to be proof"
         return "but its silence proves nothing"

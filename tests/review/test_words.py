@@ -105,6 +105,14 @@ def test_absent_but_too_early(durban: stories.Durban) -> None:
     )
 
 
+def test_an_early_check_stays_early_once_a_later_one_proves_absence(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.silent(483), stories.ABSENT)
+    durban.clock.advance(9 * 60)
+    page = shown(durban.looked(operation, stories.ABSENT))
+    assert "absent, but too early to be proof" in page
+    assert "absent, long enough to be sure" in page
+
+
 def test_could_not_look(durban: stories.Durban) -> None:
     operation = durban.looked(durban.silent(483), stories.BLIND)
     says(operation, 'data-verdict="could_not_look"', "Could not look", "The list broke off after page 2.")
