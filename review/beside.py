@@ -50,8 +50,15 @@ def record(reading: Reading, found: Mapping[str, Any]) -> Record:
     )
 
 
-def unseen(reading: Reading) -> str:
-    """Say why nothing is known of what is there."""
+def unseen(reading: Reading) -> tuple[str, str]:
+    """Say in a word what is known without a check since the last try, and why it is no more."""
+    number = reading.facts.destination_reference
+    if reading.state is State.COMPLETED and number and reading.facts.evidence == Evidence.ANSWER:
+        return f"{number}.", f"{reading.there} answered so; nobody has looked since."
+    return "Not known.", _why_unknown(reading)
+
+
+def _why_unknown(reading: Reading) -> str:
     facts = reading.facts
     if not facts.has_lookup:
         return f"{reading.there} cannot be checked: its rules name no look-up."

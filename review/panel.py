@@ -59,7 +59,7 @@ class Panel:
     open_url: str
     records: list[beside.Record]
     meant: str
-    unseen: str
+    unseen: tuple[str, str]
     trust: str
     window: window.KeyWindow | None
     protection: str

@@ -33,7 +33,8 @@ class Counts:
 
 def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
     """Return the operations of an address in its order, each with what its row says."""
-    every = Operation.objects.all() if chosen.view == "latest" else Operation.objects.open()
+    latest = Operation.objects.order_by("-id").values("pk")[:COUNTED]
+    every = Operation.objects.filter(pk__in=latest) if chosen.view == "latest" else Operation.objects.open()
     found = every.alias(open_case=_open_case()).annotate(
         case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
     )
@@ -125,7 +126,7 @@ def _narrowed(operations: QuerySet[Any], chosen: Filter, now: datetime) -> Query
 
 
 def _ordered(operations: QuerySet[Any], chosen: Filter, now: datetime) -> QuerySet[Any]:
-    if chosen.view == "latest" and chosen.order == "risk":
+    if chosen.view == "latest":
         return operations.order_by("-id")
     match chosen.order:
         case "due":

@@ -51,11 +51,13 @@ def _choices(
     """Return the select boxes: label, name, the words for no choice, the choices, and the chosen one."""
     owners = sorted({kind.owner for kind in types})
     currencies = sorted({*counted.currencies, chosen.currency} - {""})
-    return [
+    choices = [
         ("State", "state", "Any state", list(filters.STATES.items()), chosen.state),
         ("Found", "found", "Anything found", list(filters.FOUND.items()), chosen.found),
         ("Type", "type", "Any type", [(kind.name, kind.label) for kind in types], chosen.type),
         ("Owner", "owner", "Any owner", [(owner, owner) for owner in owners], chosen.owner),
         ("Currency", "currency", "Any currency", [(code, code) for code in currencies], chosen.currency),
-        ("Order", "order", "", list(filters.ORDERS.items()), chosen.order),
     ]
+    if chosen.view != "latest":
+        choices.append(("Order", "order", "", list(filters.ORDERS.items()), chosen.order))
+    return choices
