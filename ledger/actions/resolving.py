@@ -348,6 +348,7 @@ def reopen_locked(
             data=data,
             finished_at=None,
             cancelled_at=None,
+            held_at=now if operation.held_at is not None else None,
         )
     return hold_locked(operation, kind, actor=actor, reason=reason, now=now)
 
