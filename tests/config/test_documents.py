@@ -1,0 +1,106 @@
+"""What the documents say is so: settings, problems, tests, files and links are compared with the code."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from config.environment import ROOT, Environment
+from ledger.rules import errors
+
+README = ROOT / "README.md"
+DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+COVERED = "1 2 3 4 5 6 8 9 10 11 12 13 14 18 20 21 22 23 24 25 30 35 36 38 51 52 55".split()
+
+
+def section(document: Path, heading: str) -> str:
+    """The text under a heading, up to the next one of its rank."""
+    found = re.search(rf"^(#+) {re.escape(heading)}$(.*?)(?=^\1 |\Z)", document.read_text(), re.M | re.S)
+    assert found, f"{document.name} has no heading {heading}"
+    return found[2]
+
+
+def test_every_setting_and_no_other_stands_in_the_readme_with_its_default() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|", section(README, "Settings"), re.M)
+    fields = Environment.model_fields
+    assert {name for name, _ in rows} == {name.upper() for name in fields}
+    plain = {
+        name: fields[name.lower()].default for name, default in rows if re.fullmatch(r"`[^`]+`", default)
+    }
+    said = {name: default.strip("`") for name, default in rows if name in plain}
+    assert said == {name: written(default) for name, default in plain.items()}
+
+
+def written(default: object) -> str:
+    """A default as one would set it."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, list):
+        return ",".join(default)
+    if isinstance(default, Path):
+        return str(default.relative_to(ROOT))
+    return str(default)
+
+
+def test_every_kind_of_problem_stands_in_the_api_s_table() -> None:
+    rows = re.findall(r"^\| `/problems/([\w-]+)` \| (\d+) \| ([\w-]+) \|", section(api(), "Problems"), re.M)
+    kinds = [kind for kind in errors.kinds() if kind.__module__ == errors.__name__]
+    assert sorted(rows) == sorted((kind.type, str(kind.status), kind.retry) for kind in kinds)
+
+
+def api() -> Path:
+    return ROOT / "docs" / "api.md"
+
+
+@cache
+def names_in(file: Path) -> set[str]:
+    """The names of a file's tests."""
+    return {node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_failure_names_a_test_that_exists() -> None:
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (`.+`) \|$", (ROOT / "docs" / "failures.md").read_text(), re.M)
+    named = [name for _, _, tests in rows for name in re.findall(r"`([\w/]+\.py)::(\w+)`", tests)]
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if not (ROOT / "tests" / file).exists() or test not in names_in(ROOT / "tests" / file)
+    ]
+    assert len(rows) == len(COVERED)
+    assert len(named) >= len(rows)
+    assert missing == []
+
+
+def test_the_map_shows_what_is_there() -> None:
+    block = section(README, "Map").split("```")[1]
+    above: list[str] = []
+    missing = []
+    for line in block.splitlines():
+        indent, names = re.match(r"( *)((?:[\w./]+)?(?:, [\w./]+)*)", line).groups()  # type: ignore[union-attr]
+        for name in filter(None, names.split(", ")):
+            del above[len(indent) // 2 :]
+            place = ROOT.joinpath(*above, name)
+            if not place.exists():
+                missing.append(str(place.relative_to(ROOT)))
+            if name.endswith("/"):
+                above.append(name)
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", document.read_text())
+    targets += re.findall(r'<img[^>]* src="([^"]+)"', document.read_text())
+    for target in targets:
+        file, _, anchor = target.partition("#")
+        if "://" in file:
+            continue
+        found = (document.parent / file).resolve() if file else document
+        assert found.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", found.read_text(), re.M)
+            assert anchor in {
+                re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+            }
