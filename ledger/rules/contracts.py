@@ -118,7 +118,8 @@ def guarantee(contract: Contract, destination: str, *, has_lookup: bool) -> str:
     if contract.takes_key and contract.key_retention_s is not None:
         hours = f"{contract.key_retention_s / 3600:g}\u00a0h"
         look = ", and a check comes first" if has_lookup else ""
-        return f"Tries reuse the same key within {destination}’s {hours} window{look}. {frozen}"
+        whose = f"{destination}’" if destination.endswith("s") else f"{destination}’s"
+        return f"Tries reuse the same key within {whose} {hours} window{look}. {frozen}"
     if has_lookup:
         return f"{destination} takes no key that we can rely on: each try is preceded by a check. {frozen}"
     return f"{destination} takes no key and cannot be checked: no try follows one in doubt by itself."
