@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from ledger.models import Operation, OperationType, TieoutNow, database_now
+from ledger.models import Operation, OperationType, Permit, TieoutNow, database_now
 
 AGAIN_S = 30
 """The same operation is taken up again only after so many seconds."""
@@ -46,8 +46,10 @@ def deadline_s(lease_s: float) -> float:
 
 def take(due: "models.QuerySet[Operation]", *, oldest: str, limit: int) -> list[Taken]:
     """Take up the oldest of what is due, in one statement; rows that somebody works on are left for later."""
-    now = database_now()
-    free = Q(nudged_at=None) | Q(nudged_at__lte=now - timedelta(seconds=AGAIN_S))
+    long_ago = database_now() - timedelta(seconds=AGAIN_S)
+    # What a permit allows is new: it does not wait because of a nudge from before.
+    allowed = Permit.objects.open().filter(operation=OuterRef("pk"), effective_at__gt=OuterRef("nudged_at"))
+    free = Q(nudged_at=None) | Q(nudged_at__lte=long_ago) | Exists(allowed)
     rows = due.filter(free).order_by(oldest).select_for_update(skip_locked=True, of=("self",))
     with transaction.atomic(), connection.cursor() as cursor:
         try:
@@ -85,6 +87,11 @@ def begin_look(operation_id: int, *, for_s: float) -> Operation | None:
     if not due.filter(pk=operation_id).update(nudged_at=now + timedelta(seconds=for_s - AGAIN_S)):
         return None
     return Operation.objects.select_related("operation_type__destination").get(pk=operation_id)
+
+
+def end_look(operation: Operation) -> None:
+    """Take the mark of a look that came to its end back, so that what follows from it need not wait."""
+    Operation.objects.filter(pk=operation.pk, nudged_at=operation.nudged_at).update(nudged_at=None)
 
 
 def lease_of(operation_id: int) -> float:

@@ -30,6 +30,7 @@ def _look(operation_id: int, for_s: float) -> None:
     operation = nudging.begin_look(operation_id, for_s=for_s)
     if operation is not None:
         lookups.look(operation, actor="worker", reason="Its check was due.")
+        nudging.end_look(operation)
 
 
 def _take_up(operation_id: int, act: Callable[[float], None]) -> None:

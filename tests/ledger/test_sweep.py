@@ -13,6 +13,7 @@ from django_q.models import OrmQ
 
 from ledger import actions
 from ledger.models import Event, Heartbeat, Operation, OperationType, database_now
+from ledger.rules.decisions import LOOKS
 from ledger.rules.states import CaseKind, State
 from ledger.worker import heart, nudging, tasks
 from ledger.worker.sweep import SENDS_MAX, Sweep
@@ -159,6 +160,30 @@ def test_a_permit_is_nudged_after_the_time_for_undo(durban: Durban) -> None:
     Sweep().run()
     assert queued() == []
     durban.clock.advance(11)
+    Sweep().run()
+    assert queued() == [(SEND, operation.pk)]
+
+
+def test_a_permit_does_not_wait_because_of_a_nudge_from_before(durban: Durban) -> None:
+    operation = permitted(durban, 1)
+    Operation.objects.filter(pk=operation.pk).update(nudged_at=database_now())
+    durban.clock.advance(11)
+    Sweep().run()
+    Sweep().run()
+    assert queued() == [(SEND, operation.pk)]
+
+
+def test_what_follows_from_a_look_does_not_wait_for_its_deadline(durban: Durban) -> None:
+    """Policy's own permit, after looks that could not look; the key's window is open."""
+    OperationType.objects.filter(pk=durban.invoice.pk).update(retry={"attempts": 3})
+    operation = durban.silent(1)
+    for _ in range(LOOKS):
+        durban.clock.advance(60)
+        Sweep().run()
+        tasks.look(operation.pk)
+    durban.clock.set(operation.permits.open().get().effective_at)
+    OrmQ.objects.all().delete()
+    Sweep().run()
     Sweep().run()
     assert queued() == [(SEND, operation.pk)]
 
