@@ -12,7 +12,7 @@ from ledger.models import Operation, OperationType, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.records import read_instant
 from ledger.rules.states import Verdict
-from reconcile import leasing
+from reconcile import comparing, leasing
 from reconcile.classes import ItemClass
 from reconcile.models import Record, Run
 from reconcile.pulling import Listed, Staging
@@ -69,9 +69,14 @@ def confirm(run: Run, staging: Staging, look: Look) -> int:
     if not kind.has_lookup:
         absent.update(why=NO_LOOKUP.format(there=kind.destination.title))
         return 0
-    wanted = absent.select_related("operation").order_by("-amount", "number")
+    wanted = list(absent.select_related("operation").order_by("-amount", "number")[:LOOKS_MAX])
+    if not wanted:
+        return 0
+    absent.update(why=NOT_ASKED)
+    # What a look-up finds may have stood in another pair; everything is classified afresh afterwards.
+    comparing.forget(run)
     looks, blind = 0, 0
-    for line in wanted[:LOOKS_MAX]:
+    for line in wanted:
         seen = _look(line, kind, look)
         leasing.keep(run)
         _note(line, seen, staging)
@@ -79,7 +84,6 @@ def confirm(run: Run, staging: Staging, look: Look) -> int:
         blind = blind + 1 if seen.verdict is Verdict.COULD_NOT_LOOK else 0
         if blind == BLIND_MAX:
             break
-    absent.update(why=NOT_ASKED)
     return looks
 
 

@@ -7,9 +7,12 @@ nothing counts twice.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from ledger.rules.states import Standing, State, Verdict
 from reconcile.classes import ItemClass
@@ -18,11 +21,11 @@ from reconcile.models import Run
 STAGE_LEDGER = """
 INSERT INTO reconcile_record (
     run_id, side, number, external_id, reference, amount, currency, status, standing, occurred_at, seen_at,
-    readable, why, operation_id, state, cancelled, held, fresh, looked
+    readable, why, operation_id, own, state, cancelled, held, fresh, looked
 )
 SELECT
     %(run)s, 'ledger', row_number() OVER (ORDER BY o.accepted_at, o.id), o.destination_reference, o.key,
-    o.amount, o.currency, '', '', o.accepted_at, clock.now, true, '', o.id, o.state,
+    o.amount, o.currency, '', '', o.accepted_at, clock.now, true, '', o.id, false, o.state,
     o.cancelled_at IS NOT NULL, o.held_at IS NOT NULL,
     o.accepted_at > clock.grace_from OR EXISTS (
         SELECT FROM ledger_attempt AS a WHERE a.operation_id = o.id AND a.claimed_at > clock.grace_from
@@ -38,9 +41,10 @@ WHERE o.operation_type_id = %(type)s AND o.accepted_at >= %(window_from)s AND o.
 
 # The window does not matter here: a record belongs to its operation, whenever that was accepted.
 LINK = """
-UPDATE reconcile_record AS d SET operation_id = o.id
+UPDATE reconcile_record AS d
+SET operation_id = o.id, state = o.state, own = d.external_id = o.destination_reference
 FROM ledger_operation AS o
-WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> ''
+WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> '' AND d.operation_id IS NULL
     AND o.operation_type_id = %(type)s AND o.key = d.reference
 """
 
@@ -51,17 +55,15 @@ WHERE run_id = %(run)s AND (item_class IS NOT NULL OR pair_id IS NOT NULL)
 
 CLASSIFY = """
 WITH ranked AS MATERIALIZED (
-    SELECT d.*, o.state AS state_now,
+    SELECT d.*,
         d.standing = ANY(%(live)s) AS live,
         d.occurred_at IS NULL
             OR (d.occurred_at >= %(window_from)s AND d.occurred_at < %(window_to)s) AS in_window,
         CASE WHEN d.reference <> '' THEN row_number() OVER (
             PARTITION BY d.reference
-            ORDER BY d.readable DESC, d.standing = ANY(%(live)s) DESC,
-                coalesce(d.external_id = o.destination_reference, false) DESC, d.occurred_at, d.number
+            ORDER BY d.readable DESC, d.standing = ANY(%(live)s) DESC, d.own DESC, d.occurred_at, d.number
         ) END AS place
     FROM reconcile_record AS d
-    LEFT JOIN ledger_operation AS o ON o.id = d.operation_id
     WHERE d.run_id = %(run)s AND d.side = 'destination'
 ), compared AS (
     SELECT l.id, d.id AS pair_id, CASE
@@ -95,7 +97,7 @@ UPDATE reconcile_record AS d SET item_class = CASE
     WHEN NOT r.readable THEN '{UNREADABLE}'
     WHEN NOT r.live THEN '{OUT_OF_SCOPE}'
     WHEN r.place > 1 THEN '{DUPLICATE}'
-    WHEN r.operation_id IS NULL OR r.state_now IN ('{failed}', '{pending}') THEN '{UNEXPECTED}'
+    WHEN r.operation_id IS NULL OR r.state IN ('{failed}', '{pending}') THEN '{UNEXPECTED}'
     ELSE '{OUT_OF_SCOPE}' END
 FROM (
     SELECT r.*, l.id IS NOT NULL AS of_window
@@ -124,13 +126,31 @@ def stage_ledger(run: Run) -> None:
         cursor.execute(STAGE_LEDGER, _values(run))
 
 
+def forget(run: Run) -> None:
+    """Take every item of the run out of its class, and every record out of its pair."""
+    with connection.cursor() as cursor:
+        cursor.execute(FORGET, _values(run))
+
+
 def classify(run: Run) -> None:
     """Put every item of the run into its class, afresh, with what was looked up meanwhile."""
     values = _values(run)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(FORGET, values)
+    forget(run)
+    with connection.cursor() as cursor:
         cursor.execute(LINK, values)
+    with whole_sets() as cursor:
         cursor.execute(CLASSIFY.format(**_NAMES), values)
+
+
+@contextmanager
+def whole_sets() -> Iterator[CursorWrapper]:
+    """Join whole sets at once: lines that have just been written are not in the planner's statistics yet.
+
+    It would take them for a handful and join them one by one, which ends for a handful only.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_nestloop = off")
+        yield cursor
 
 
 def _values(run: Run) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from ledger.rules.digests import canonical
 from ledger.rules.money import Money, show
 from ledger.rules.states import Standing, State
 from reconcile.classes import ItemClass, is_finding
+from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
 from reconcile.tying import amount_text
 
@@ -43,8 +44,9 @@ def _groups(run: Run) -> Groups:
     items = Record.objects.filter(run=run, item_class__in=CLASSES).exclude(reference="")
     lines = Record.objects.filter(run=run, side="destination", reference__in=items.values("reference"))
     groups: Groups = defaultdict(list)
-    for line in lines.order_by("number").select_related("paired_with"):
-        groups[line.reference].append(line)
+    with whole_sets():
+        for line in lines.order_by("number").select_related("paired_with"):
+            groups[line.reference].append(line)
     for group in groups.values():
         group.sort(key=_compared_first)
     return groups
@@ -95,6 +97,7 @@ def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[F
             ItemClass.DUPLICATE,
             reference=reference,
             operation=extra[0].operation,
+            state=extra[0].state,
             amount=sum(amounts, Decimal(0)) if amounts else None,
             currency=currency,
             items=len(extra),
@@ -106,12 +109,17 @@ def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[F
 def _of_record(run: Run, line: Record, groups: Groups) -> Finding:
     why = line.why
     if line.item_class == ItemClass.UNEXPECTED:
-        why = "No operation carries its reference." if line.operation is None else _why_unexpected(line)
+        why = (
+            "No operation carries its reference."
+            if line.operation is None
+            else _why_unexpected(line, line.state)
+        )
     return _finding(
         run,
         line.item_class,
         reference=line.reference,
         operation=line.operation,
+        state=line.state,
         amount=line.amount,
         currency=line.currency,
         why=why,
@@ -129,7 +137,7 @@ def _finding(
     currency: str,
     why: str,
     records: Sequence[Record],
-    state: str = "",
+    state: str,
     items: int = 1,
 ) -> Finding:
     destination = [record_shown(record) for record in records]
@@ -139,7 +147,7 @@ def _finding(
         reference=reference,
         items=items,
         operation=operation,
-        state=state or (operation.state if operation else ""),
+        state=state,
         amount=amount,
         currency=currency if amount is not None else "",
         why=why[:500],
@@ -182,8 +190,7 @@ def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
             return f"{_shown(pair)} there, {_shown(line)} meant."
 
 
-def _why_unexpected(record: Record, state: str = "") -> str:
-    state = state or (record.operation.state if record.operation else "")
+def _why_unexpected(record: Record, state: str) -> str:
     ours = "is still to be sent" if state == State.PENDING else "is on record as not happened"
     return f"The operation {ours}, and {record.external_id} is there."
 

@@ -164,7 +164,10 @@ class Record(models.Model):
     operation = models.ForeignKey(
         Operation, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
+    own = models.BooleanField(default=False)
+    """The record is the one that its operation knows as its own."""
     state = models.CharField(max_length=10, blank=True)
+    """The operation's state when the lines were written."""
     cancelled = models.BooleanField(default=False)
     held = models.BooleanField(default=False)
     fresh = models.BooleanField(default=False)

@@ -43,6 +43,7 @@ COLUMNS = (
     "seen_at",
     "readable",
     "why",
+    "own",
     "state",
     "cancelled",
     "held",
@@ -50,6 +51,10 @@ COLUMNS = (
     "looked",
 )
 COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
+COME_AGAIN = (
+    "DELETE FROM reconcile_record WHERE run_id = %s AND side = 'destination' AND external_id = ANY(%s)"
+    " RETURNING amount, currency, standing"
+)
 
 
 @dataclass(frozen=True)
@@ -116,19 +121,13 @@ class Staging:
             seen_at,
             not record.why,
             record.why,
-            *("", False, False, False, ""),
+            *(False, "", False, False, False, ""),
         )
 
     def _forget(self, ids: list[str]) -> None:
         """Take out what came under the same ids before: the list has moved on meanwhile."""
-        before = Record.objects.filter(run=self.run, side=Record.Side.DESTINATION, external_id__in=ids)
-        Record.objects.filter(run=self.run, pair__in=before).update(pair=None, item_class=None)
         with connection.cursor() as cursor:
-            cursor.execute(
-                "DELETE FROM reconcile_record WHERE run_id = %s AND side = 'destination'"
-                " AND external_id = ANY(%s) RETURNING amount, currency, standing",
-                [self.run.pk, ids],
-            )
+            cursor.execute(COME_AGAIN, [self.run.pk, ids])
             for amount, currency, standing in cursor.fetchall():
                 self.repeated += 1
                 self._count(amount, currency, stands=Listed(standing=standing).stands, times=-1)

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from django.db import connection
 from django.db.models import Count, Sum
 
 from ledger.models import Operation
 from ledger.rules.money import Money, text
 from reconcile.classes import ItemClass, is_finding
-from reconcile.comparing import LIVE
+from reconcile.comparing import LIVE, whole_sets
 from reconcile.models import Finding, Run
 
 NOUGHT = Decimal(0)
@@ -162,7 +161,7 @@ def count_ledger(run: Run) -> Totals:
 def tie(run: Run) -> Tie:
     """Set the classes of a run beside the totals that were taken another way."""
     ledger, destination = read_totals(run.counted["ledger"]), read_totals(run.counted["destination"])
-    with connection.cursor() as cursor:
+    with whole_sets() as cursor:
         cursor.execute(COUNT_PAIRS, {"run": run.pk})
         pairs = int(cursor.fetchone()[0])
     items = sum(side.count for side in ledger.values()) + run.records - pairs
@@ -171,7 +170,7 @@ def tie(run: Run) -> Tie:
 
 def _lines(run: Run) -> Iterable[Line]:
     lines: dict[tuple[str, str], Line] = {}
-    with connection.cursor() as cursor:
+    with whole_sets() as cursor:
         cursor.execute(SUM_UP, {"run": run.pk, "live": LIVE})
         for side, item_class, currency, count, amount in cursor.fetchall():
             line = lines.setdefault((item_class, currency), Line(item_class, currency))
