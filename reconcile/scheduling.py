@@ -1,6 +1,7 @@
 """When plans run by themselves: cron is read in the plan's zone by us, so that no day is missed or doubled.
 
-A time that was missed, because nothing was running, is made up for once. The queue only carries the task.
+A time that was missed, because nothing was running, is made up for once. The queue only carries the task, and
+one run at a time: runs are long, and a worker has to stay free for sends and for the queue's own heartbeat.
 """
 
 import logging
@@ -14,7 +15,7 @@ from django_q.tasks import async_task
 
 from ledger.models import database_now
 from reconcile import leasing
-from reconcile.models import Plan
+from reconcile.models import Plan, Run
 
 TASK = "reconcile.tasks.run_plan"
 TASK_TIMEOUT_S = 1000
@@ -34,12 +35,19 @@ def due_plans(now: datetime) -> QuerySet[Plan]:
 
 
 def sweep() -> int:
-    """Put what is due into the queue, once however many sweep; returns how many runs were put there."""
+    """Put the first due plan into the queue, once however many sweep; returns how many were put there."""
     leasing.bury()
     now = database_now()
     for plan in Plan.objects.scheduled().filter(next_run_at=None):
         _move_on(plan, now)
-    return sum(_nudge(plan, now) for plan in due_plans(now))
+    if Run.objects.running().exists():
+        return 0
+    return int(any(_nudge(plan, now) for plan in due_plans(now)))
+
+
+def put_off(plan: Plan) -> None:
+    """Let a plan whose turn has not come after all be due again at once."""
+    Plan.objects.filter(pk=plan.pk).update(next_run_at=database_now())
 
 
 def _nudge(plan: Plan, now: datetime) -> bool:

@@ -4,8 +4,8 @@ import logging
 
 from ledger.rules.errors import TieoutError
 from ledger.worker import heart
-from reconcile import actions, running
-from reconcile.models import Plan
+from reconcile import actions, running, scheduling
+from reconcile.models import Plan, Run
 from reconcile.scheduling import TASK_TIMEOUT_S
 
 ACTOR = "schedule"
@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 def run_plan(plan_id: int) -> int | None:
     """Run a plan over its own window; returns the run's number, None where another run is at work."""
     plan = Plan.objects.select_related("operation_type__destination").get(pk=plan_id)
+    if Run.objects.running().exclude(plan=plan).exists():
+        scheduling.put_off(plan)
+        return None
     start, to = running.window(plan, None, None)
     try:
         run = actions.start(plan, window_from=start, window_to=to, actor=ACTOR)

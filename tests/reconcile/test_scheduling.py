@@ -14,6 +14,7 @@ from reconcile.models import Plan, Run
 from reconcile.running import execute, window
 from tests.databases import Clock
 from tests.reconcile.books import HELD, Books, key_of, record
+from tests.workers import Worker, until
 
 
 def at(plan: Plan, schedule: str, zone: str, *moments: str) -> list[str]:
@@ -94,6 +95,30 @@ def test_one_plan_that_cannot_be_read_stops_no_other(listed: Books) -> None:
     )
     Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
     assert scheduling.sweep() == 1
+
+
+def test_two_plans_that_are_due_at_once_run_one_after_the_other(listed: Books) -> None:
+    """Two long runs would take both workers, and the silence of the queue for its death."""
+    first = Plan.objects.get()
+    other = Plan.objects.get()
+    other.pk, other.name = None, "again"
+    other.save()
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    assert scheduling.sweep() == 1
+    start_at, to = window(first, None, None)
+    run = start(first, window_from=start_at, window_to=to, actor="schedule")
+    assert scheduling.sweep() == 0
+    assert tasks.run_plan(other.pk) is None, "it came into the queue before the first had begun"
+    execute(run)
+    assert scheduling.sweep() == 1
+    assert tasks.run_plan(other.pk) is not None
+
+
+def test_a_worker_runs_a_plan_when_it_is_due(listed: Books, worker: Worker) -> None:
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    until(lambda: Run.objects.exclude(state="running").exists(), seconds=30, what="The run")
+    run = Run.objects.get()
+    assert (run.state, run.actor) == ("done", "schedule")
 
 
 def test_a_plan_without_a_schedule_waits_to_be_asked(listed: Books) -> None:
