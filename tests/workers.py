@@ -12,7 +12,7 @@ import pytest
 from ledger.models import Heartbeat
 from tests.processes import Spawn
 
-START_S = 30
+START_S = 120
 SIZE = 6
 
 

@@ -22,7 +22,7 @@ from tests.stories import Durban
 from tests.workers import Worker, gone, last_beat, living, until
 
 BEAT = "ledger.worker.tasks.beat"
-BACK_S = 30
+BACK_S = 90
 """A silent cluster is ended after twelve seconds, and a new one needs a few to start on a busy machine."""
 
 
