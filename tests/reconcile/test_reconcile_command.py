@@ -1,23 +1,48 @@
 """`manage.py reconcile` through the outside: what it prints, and its exit status."""
 
 import json
+from dataclasses import dataclass
 from datetime import timedelta
+from io import StringIO
+from subprocess import CompletedProcess
+
+import pytest
+from django.core.management import call_command
 
 from ledger.models import TieoutNow
 from reconcile.actions import start
 from reconcile.models import Run
 from reconcile.running import window
-from tests.processes import Manage
+from tests.processes import Manage, Spawn
 from tests.reconcile.books import Books, key_of
+from tests.workers import until
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the command left: its exit status and its words."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def here(*arguments: str) -> Done:
+    """Run the command in this process, where a process of its own would show nothing more."""
+    out, err = StringIO(), StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("reconcile", *arguments, stdout=out, stderr=err)
+    assert isinstance(ended.value.code, int)
+    return Done(ended.value.code, out.getvalue(), err.getvalue())
 
 
 def test_nothing_found_is_0_findings_are_1(books: Books, run_manage: Manage) -> None:
     books.sent("1")
-    clean = run_manage("reconcile", "invoices", check=False)
+    clean = run_manage("reconcile", "invoices")
     assert clean.returncode == 0, clean.stderr
     assert clean.stdout.startswith("Explained; nothing is open\n")
     books.outside("2", total="1860.00")
-    found = run_manage("reconcile", "invoices", check=False)
+    found = here("invoices")
     assert found.returncode == 1, found.stderr
     lines = [line.replace("\u00a0", " ") for line in found.stdout.splitlines()]
     assert lines[0] == "Explained; 1 open difference, ZAR 1 860.00"
@@ -65,27 +90,27 @@ def test_json_is_as_documented(books: Books, run_manage: Manage) -> None:
     assert run.actor == "command line"
 
 
-def test_a_dry_run_prints_the_same_and_leaves_nothing(books: Books, run_manage: Manage) -> None:
+def test_a_dry_run_prints_the_same_and_leaves_nothing(books: Books) -> None:
     books.outside("1")
-    dry = run_manage("reconcile", "invoices", "--dry-run", "--json", check=False)
+    dry = here("invoices", "--dry-run", "--json")
     assert dry.returncode == 1, dry.stderr
     assert not Run.objects.exists()
-    real = run_manage("reconcile", "invoices", "--json", check=False)
+    real = here("invoices", "--json")
     assert json.loads(dry.stdout) == json.loads(real.stdout)
 
 
-def test_the_last_day_is_included(books: Books, run_manage: Manage) -> None:
+def test_the_last_day_is_included(books: Books) -> None:
     operation = books.sent("1")
     today = operation.accepted_at.astimezone(books.plan.zone).date()
     before = str(today - timedelta(days=1))
-    done = run_manage("reconcile", "invoices", "--from", str(today), "--to", str(today), "--json")
+    done = here("invoices", "--from", str(today), "--to", str(today), "--json")
     assert json.loads(done.stdout)["classes"]["matched"]["count"] == 1
-    done = run_manage("reconcile", "invoices", "--from", before, "--to", before, "--json")
+    done = here("invoices", "--from", before, "--to", before, "--json")
     assert json.loads(done.stdout)["classes"]["matched"]["count"] == 0
 
 
-def refused(run_manage: Manage, *arguments: str, **environ: str) -> str:
-    done = run_manage("reconcile", *arguments, check=False, **environ)
+def refusal(done: Done | CompletedProcess[str]) -> str:
+    """Return the plain words with which the command said that nothing counts."""
     assert done.returncode == 2, done.stdout
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -94,42 +119,51 @@ def refused(run_manage: Manage, *arguments: str, **environ: str) -> str:
 
 def test_what_keeps_it_from_running_is_2_and_plain_words(books: Books, run_manage: Manage) -> None:
     assert books.sandbox is not None
-    assert 'There is no plan "invoice". Known plans: invoices.' in refused(run_manage, "invoice")
-    assert "is not a day" in refused(run_manage, "invoices", "--to", "10.11.2026")
-    assert "window is empty" in refused(run_manage, "invoices", "--from", "2026-11-11", "--to", "2026-11-10")
+    assert 'There is no plan "invoice". Known plans: invoices.' in refusal(here("invoice"))
+    asked = run_manage("reconcile", "invoices", "--to", "10.11.2026", check=False)
+    assert "is not a day" in refusal(asked)
+    assert "window is empty" in refusal(here("invoices", "--from", "2026-11-11", "--to", "2026-11-10"))
     books.sandbox.faults("error_before", "GET /invoices", arg=503)
-    assert "Durban Books answered with status 503." in refused(run_manage, "invoices")
+    assert "Durban Books answered with status 503." in refusal(here("invoices"))
     books.sandbox.faults("truncate", "GET /invoices")
-    refused(run_manage, "invoices")
+    assert refusal(here("invoices"))
     books.sandbox.faults("garble", "GET /invoices")
-    refused(run_manage, "invoices")
+    assert "not JSON" in refusal(here("invoices"))
     books.sandbox.stop()
-    assert "refused" in refused(run_manage, "invoices").lower()
+    assert "refused" in refusal(here("invoices")).lower()
     assert {run.state for run in Run.objects.all()} == {"failed"}
     assert all(run.why_failed for run in Run.objects.all())
 
 
-def test_another_run_at_work_is_2(books: Books, run_manage: Manage) -> None:
+def test_it_is_ended_in_order_when_it_is_told_to_stop(books: Books, spawn: Spawn) -> None:
+    assert books.sandbox is not None
+    books.sandbox.faults("delay_before", "GET /invoices", arg=2.5)
+    process = spawn("reconcile", "manage.py", "reconcile", "invoices")
+    until(lambda: Run.objects.exists(), seconds=30, what="The run")
+    process.terminate()
+    assert process.wait(20) == 2
+    assert Run.objects.get().state == "failed"
+
+
+def test_another_run_at_work_is_2(books: Books) -> None:
     start_at, to = window(books.plan, None, None)
     start(books.plan, window_from=start_at, window_to=to, actor="ann")
-    assert "Another run of invoices is at work" in refused(run_manage, "invoices")
+    assert "Another run of invoices is at work" in refusal(here("invoices"))
 
 
 def test_a_database_that_is_down_is_2(books: Books, run_manage: Manage) -> None:
     nowhere = "postgresql://tieout:x@127.0.0.1:9/none?connect_timeout=2"
-    words = refused(run_manage, "invoices", DATABASE_URL=nowhere)
-    assert "database" in words
+    done = run_manage("reconcile", "invoices", check=False, DATABASE_URL=nowhere)
+    assert "database" in refusal(done)
 
 
-def test_61_a_run_whose_process_stopped_is_failed_and_the_next_gives_the_same(
-    books: Books, run_manage: Manage
-) -> None:
+def test_61_a_run_whose_process_stopped_is_failed_and_the_next_gives_the_same(books: Books) -> None:
     books.outside("1")
     start_at, to = window(books.plan, None, None)
     dead = start(books.plan, window_from=start_at, window_to=to, actor="ann")
     Run.objects.filter(pk=dead.pk).update(lease_until=TieoutNow())
-    first = json.loads(run_manage("reconcile", "invoices", "--json", check=False).stdout)
+    first = json.loads(here("invoices", "--json").stdout)
     dead.refresh_from_db()
     assert (dead.state, dead.why_failed) == ("failed", "Its process stopped before it was done.")
-    second = json.loads(run_manage("reconcile", "invoices", "--json", check=False).stdout)
+    second = json.loads(here("invoices", "--json").stdout)
     assert first["digest"] == second["digest"]

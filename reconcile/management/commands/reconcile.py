@@ -40,7 +40,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it; the exit status tells what came of it."""
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the run is ended in order
+        if getattr(self, "_called_from_command_line", False):
+            signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the run is ended in order
         try:
             run, found = self._run(options)
         except TieoutError as error:
