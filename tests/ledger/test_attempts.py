@@ -153,8 +153,9 @@ def test_1_a_report_under_a_void_token_is_kept_and_changes_nothing(database: Dat
     _, attempt, void = make.claimed(kind, attempt_id=name)
     operation, _, token = make.claimed(kind, attempt_id=name)
     for void_token in (void, "guessed"):
-        with pytest.raises(StaleToken):
-            record(attempt, void_token, make.REFUSED)
+        for report in (make.REFUSED, make.done()):
+            with pytest.raises(StaleToken):
+                record(attempt, void_token, report)
     assert make.again(operation).state == State.RUNNING
     late = operation.events.filter(kind="late").first()
     assert late is not None and late.data["outcome"] == "rejected"

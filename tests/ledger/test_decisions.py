@@ -45,8 +45,8 @@ from hypothesis import strategies as st
 
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import stricter
-from ledger.rules.decisions import LOOKS, Next, conclude, decide, looks_first, new_generation, pause_s
-from ledger.rules.facts import DECLINED, IN_USE, LEASE_EXPIRED
+from ledger.rules.decisions import LOOKS, Next, conclude, decide, pause_s
+from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import MOVES, CaseKind, Outcome, State
 from tests.ledger.known import (
     ABSENT,
@@ -145,6 +145,8 @@ def test_pauses_double_up_to_their_cap_and_jitter_takes_off_up_to_half() -> None
 # --- how doubt is resolved
 
 
+NO_LOOK = {"has_lookup": False}
+UNPROVED = CaseKind.UNPROVED
 RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
     "a permit": ({"permit": PERMIT}, Next.SEND, None),
     "a permit and absence": ({"permit": PERMIT, "lookup": PROOF}, Next.SEND, None),
@@ -170,20 +172,12 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
     "accepted, pending": ({"taken_at": NOON - 60 * SECOND, "lookup": PENDING_RECORD}, Next.LOOK, None),
     "accepted, absent": ({"taken_at": NOON - 60 * SECOND, "lookup": PROOF}, Next.LOOK, None),
     "accepted, too long": ({"taken_at": NOON - HOUR}, Next.HOLD, CaseKind.ACCEPTED),
-    "accepted, nobody looks": ({"taken_at": NOON - SECOND, "has_lookup": False}, Next.WAIT, None),
-    "accepted, nobody looks, too long": (
-        {"taken_at": NOON - HOUR, "has_lookup": False},
-        Next.HOLD,
-        CaseKind.ACCEPTED,
-    ),
+    "accepted, nobody looks": ({"taken_at": NOON - SECOND, **NO_LOOK}, Next.WAIT, None),
+    "accepted, nobody looks, too long": ({"taken_at": NOON - HOUR, **NO_LOOK}, Next.HOLD, CaseKind.ACCEPTED),
     "not looked at yet": ({}, Next.LOOK, None),
     "proof": ({"lookup": PROOF}, Next.RETRY, None),
     "proof, last try": ({"lookup": PROOF, "policy": ONE_TRY}, Next.FAIL, CaseKind.ABSENT),
-    "proof, time is over": (
-        {"lookup": PROOF, "accepted_at": NOON - 12 * HOUR},
-        Next.FAIL,
-        CaseKind.ABSENT,
-    ),
+    "proof, time is over": ({"lookup": PROOF, "accepted_at": NOON - 12 * HOUR}, Next.FAIL, CaseKind.ABSENT),
     "proof, the client retries": (
         {"lookup": PROOF, "contract": contract(retry_owner="client")},
         Next.FAIL,
@@ -200,51 +194,39 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
         Next.HOLD,
         CaseKind.COULD_NOT_LOOK,
     ),
-    "no look-up, key remembered": ({"has_lookup": False}, Next.PERMIT, None),
-    "no look-up, last try": ({"has_lookup": False, "policy": ONE_TRY}, Next.HOLD, CaseKind.UNPROVED),
-    "no look-up, time is over": (
-        {"has_lookup": False, "accepted_at": NOON - 12 * HOUR},
-        Next.HOLD,
-        CaseKind.UNPROVED,
-    ),
+    "no look-up, key remembered": ({**NO_LOOK}, Next.PERMIT, None),
+    "no look-up, last try": ({**NO_LOOK, "policy": ONE_TRY}, Next.HOLD, UNPROVED),
+    "no look-up, time is over": ({**NO_LOOK, "accepted_at": NOON - 12 * HOUR}, Next.HOLD, UNPROVED),
     "no look-up, the client retries": (
-        {"has_lookup": False, "contract": contract(retry_owner="client")},
+        {**NO_LOOK, "contract": contract(retry_owner="client")},
         Next.HOLD,
-        CaseKind.UNPROVED,
+        UNPROVED,
     ),
     "no look-up, retention unknown": (
-        {"has_lookup": False, "contract": contract(key_retention="unknown")},
+        {**NO_LOOK, "contract": contract(key_retention="unknown")},
         Next.HOLD,
-        CaseKind.UNPROVED,
+        UNPROVED,
     ),
-    "no look-up, another account": (
-        {"has_lookup": False, "same_account": False},
-        Next.HOLD,
-        CaseKind.UNPROVED,
-    ),
+    "no look-up, another account": ({**NO_LOOK, "same_account": False}, Next.HOLD, UNPROVED),
     "no look-up, a saved error came": (
-        {"has_lookup": False, "contract": contract(saves="all"), "attempts": (attempt(http_status=500),)},
+        {**NO_LOOK, "contract": contract(saves="all"), "attempts": (attempt(http_status=500),)},
         Next.HOLD,
-        CaseKind.UNPROVED,
+        UNPROVED,
     ),
     "no look-up, what is saved is unknown": (
-        {"has_lookup": False, "contract": contract(saves="unknown"), "attempts": (attempt(http_status=500),)},
+        {**NO_LOOK, "contract": contract(saves="unknown"), "attempts": (attempt(http_status=500),)},
         Next.HOLD,
-        CaseKind.UNPROVED,
+        UNPROVED,
     ),
     "no look-up, an error came that is not saved": (
-        {"has_lookup": False, "contract": contract(saves="4xx"), "attempts": (attempt(http_status=500),)},
+        {**NO_LOOK, "contract": contract(saves="4xx"), "attempts": (attempt(http_status=500),)},
         Next.PERMIT,
         None,
     ),
-    "no look-up, silence, all is saved": (
-        {"has_lookup": False, "contract": contract(saves="all")},
-        Next.PERMIT,
-        None,
-    ),
+    "no look-up, silence, all is saved": ({**NO_LOOK, "contract": contract(saves="all")}, Next.PERMIT, None),
     "no look-up, the error was saved under an older key": (
         {
-            "has_lookup": False,
+            **NO_LOOK,
             "contract": contract(saves="all"),
             "attempts": (attempt(1, Outcome.REJECTED, http_status=400, present_key=False), attempt(2)),
         },
@@ -252,13 +234,13 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
         None,
     ),
     "no look-up, the key is in use": (
-        {"has_lookup": False, "attempts": (attempt(http_status=409, error_code=IN_USE),)},
+        {**NO_LOOK, "attempts": (attempt(http_status=409, error_code=IN_USE),)},
         Next.HOLD,
-        CaseKind.UNPROVED,
+        UNPROVED,
     ),
-    "no look-up, no keys": ({"has_lookup": False, "contract": NO_KEYS}, Next.HOLD, CaseKind.UNPROVED),
+    "no look-up, no keys": ({**NO_LOOK, "contract": NO_KEYS}, Next.HOLD, UNPROVED),
     "no look-up, no keys, silence to the end": (
-        {"has_lookup": False, "contract": NO_KEYS, "attempts": (attempt(error_code=LEASE_EXPIRED),)},
+        {**NO_LOOK, "contract": NO_KEYS, "attempts": (attempt(error_code=LEASE_EXPIRED),)},
         Next.HOLD,
         CaseKind.EXPIRED,
     ),
@@ -386,31 +368,6 @@ def test_a_key_in_use_is_given_time_before_the_look() -> None:
     tries = (attempt(http_status=409, error_code=IN_USE, sender_ended_at=NOON),)
     assert decide(facts(attempts=tries), NOON).at == NOON + 10 * SECOND
     assert decide(facts(attempts=tries), NOON + 20 * SECOND).at == NOON + 20 * SECOND
-
-
-# --- before the send
-
-
-def test_software_looks_before_a_first_send_without_keys_and_before_every_other_try() -> None:
-    first, second = (attempt(outcome=None),), (attempt(), attempt(2, None))
-    assert looks_first(facts(attempts=first, contract=NO_KEYS))
-    assert not looks_first(facts(attempts=first))
-    assert looks_first(facts(attempts=second))
-    assert looks_first(facts(attempts=first, permit=PERMIT))
-    assert not looks_first(facts(attempts=second, has_lookup=False))
-
-
-def test_a_new_generation_needs_proof_for_every_attempt_and_a_key_that_would_answer_the_same_again() -> None:
-    saving = contract(saves="all")
-    refused = attempt(1, Outcome.REJECTED, http_status=400)
-    silent = attempt(2)
-    assert new_generation(facts(contract=saving, attempts=(refused,)))
-    assert not new_generation(facts(contract=saving, attempts=(refused, silent)))
-    assert new_generation(facts(contract=saving, attempts=(refused, replace(silent, in_doubt=False))))
-    assert not new_generation(facts(contract=contract(saves="2xx"), attempts=(refused,)))
-    assert not new_generation(facts(contract=saving, attempts=(replace(refused, present_key=False),)))
-    assert new_generation(facts(attempts=(attempt(1, Outcome.REJECTED, error_code=DECLINED),)))
-    assert not new_generation(facts(attempts=()))
 
 
 @given(st.integers(0, 100_000), st.integers(0, 100_000), st.booleans(), st.floats(0, 1))

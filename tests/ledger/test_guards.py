@@ -13,7 +13,7 @@ import re
 import subprocess
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import product
 from typing import Any
 
@@ -22,14 +22,13 @@ import pytest
 
 from config import environment
 from config.cluster import binary_folders
-from ledger import actions
 from ledger.models import Operation
-from ledger.rules.states import MOVES, CaseKind, State, may_move, moves_sql
+from ledger.rules.states import MOVES, State, may_move, moves_sql
 from ledger.sql import statement
 from tests import factories as make
 from tests.databases import Database
+from tests.ledger.asking import Asked, operation_ready_to_go_again, refused
 
-Asked = psycopg.Connection[Any]
 STATES = [*State]
 TOLD = (
     "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, revision, data) "
@@ -43,20 +42,6 @@ def sql(database: Database) -> Iterator[Asked]:
     """A session of the application's role; each refusal is rolled back."""
     with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
         yield connection
-
-
-@contextmanager
-def refused(words: str) -> Iterator[None]:
-    with pytest.raises(psycopg.Error, match=words):
-        yield
-
-
-def operation_ready_to_go_again() -> Operation:
-    """In doubt, held, and looked at by ann, who may allow another try: a row of every table."""
-    operation = make.uncertain_operation(make.kind(contract={"settle": "0s"}))
-    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="ann", reason="Look at it.")
-    make.looked(operation, actor="ann")
-    return operation
 
 
 def operation_in(state: State, of: Any, key: str) -> Operation:
@@ -397,53 +382,4 @@ def test_the_revision_counts_one_by_one(sql: Asked) -> None:
         with refused("counts one by one"):
             sql.execute(
                 f"UPDATE ledger_operation SET state = 'failed', revision = revision + {step}".encode()
-            )
-
-
-# --- permits and cases
-
-
-def test_a_permit_is_spent_or_withdrawn_once(sql: Asked) -> None:
-    operation = operation_ready_to_go_again()
-    given = make.permitted(operation)
-    with refused("what a permit says never changes"):
-        sql.execute("UPDATE ledger_permit SET lapses_at = lapses_at + interval '1 day'")
-    with refused("permit_spent_by_attempt"):
-        sql.execute("UPDATE ledger_permit SET spent_at = tieout_now()")
-    actions.withdraw(operation.pk, actor="ann", reason="Not now.", command_id=uuid.uuid4())
-    with refused("spent or withdrawn once"):
-        sql.execute("UPDATE ledger_permit SET withdrawn_at = NULL WHERE id = %s", [given.pk])
-    with refused("permit_one_open"):
-        sql.execute(
-            "INSERT INTO ledger_permit (uid, operation_id, source, actor, reason, effective_at, lapses_at, "
-            "withdrawn_by) SELECT gen_random_uuid(), id, 'person', 'eve', 'Me.', tieout_now(), "
-            "tieout_now() + interval '1 day', '' FROM ledger_operation, generate_series(1, 2)"
-        )
-
-
-def test_a_closed_case_stays_closed(sql: Asked) -> None:
-    operation = make.uncertain_operation(make.reminder_type())
-    actions.attest(operation.pk, actor="ann", reason="Seen.", command_id=uuid.uuid4(), reference="INV-1")
-    with refused("a closed case never changes"):
-        sql.execute("UPDATE ledger_case SET closed_at = NULL, closed_by = ''")
-
-
-def test_two_open_cases_of_an_operation_are_refused(sql: Asked) -> None:
-    make.uncertain_operation(make.reminder_type())
-    with refused("case_one_open"):
-        sql.execute(
-            "INSERT INTO ledger_case (uid, operation_id, kind, owner, due_at, closed_by) "
-            "SELECT gen_random_uuid(), operation_id, kind, owner, due_at, '' FROM ledger_case"
-        )
-
-
-def test_only_absence_read_to_its_end_is_proof(sql: Asked) -> None:
-    make.uncertain_operation(make.kind())
-    for verdict, complete in (("one_match", True), ("absent", False)):
-        with refused("lookup_proof_is_absence"):
-            sql.execute(
-                "INSERT INTO ledger_lookup (uid, operation_id, actor, asked_at, verdict, complete, proof, "
-                "records, content_digest, why, control_reference) SELECT gen_random_uuid(), id, 'ann', "
-                "tieout_now(), %s, %s, true, '[]', '', '', '' FROM ledger_operation",
-                [verdict, complete],
             )

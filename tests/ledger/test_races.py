@@ -31,7 +31,6 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -41,181 +40,40 @@ from django.db import transaction
 
 from ledger import actions
 from ledger.models import Attempt, Operation, OperationType, Permit
-from ledger.rules.records import Found
-from ledger.rules.states import CaseKind, State
+from ledger.rules.states import State
 from tests import factories as make
 from tests.databases import Clock
+from tests.ledger.scenes import (
+    CLICK,
+    Act,
+    Scene,
+    allowing,
+    attest,
+    blind,
+    cancel,
+    checked,
+    claim,
+    due,
+    due_to_send,
+    end,
+    expire,
+    in_doubt,
+    in_flight,
+    look_blind,
+    look_found,
+    out_of_lease,
+    permitted,
+    permitted_to_send,
+    refusal,
+    silence,
+    start,
+    success,
+    take,
+    unstarted,
+    withdraw,
+)
 from tests.ledger.sessions import at_once, in_thread, one_after_the_other, told, until_somebody_waits
 from tests.ledger.trails import sound
-
-KEY = "order/483"
-CLICK = uuid.UUID(int=483)
-
-
-@dataclass
-class Scene:
-    """One operation of one type, its latest attempt and that attempt's token."""
-
-    clock: Clock
-    kind: OperationType
-    operation: Operation
-    attempt: Attempt | None = None
-    token: str = ""
-
-
-Act = Callable[[Scene], str]
-
-
-# --- situations
-
-
-def due(clock: Clock, name: str) -> Scene:
-    kind = make.kind(name=name, retry={"base": "0s"})
-    return Scene(clock, kind, make.tried(kind, make.UNREACHED))
-
-
-def due_to_send(clock: Clock, name: str) -> Scene:
-    kind = make.invoice_type(name=name)
-    return Scene(clock, kind, make.handed(kind))
-
-
-def in_flight(clock: Clock, name: str) -> Scene:
-    kind = make.kind(name=name)
-    return Scene(clock, kind, *make.claimed(kind))
-
-
-def unstarted(clock: Clock, name: str) -> Scene:
-    kind = make.kind(name=name)
-    return Scene(clock, kind, *make.claimed(kind, attempt_id=uuid.uuid4()))
-
-
-def out_of_lease(clock: Clock, name: str) -> Scene:
-    kind = make.reminder_type(name=name)
-    scene = Scene(clock, kind, *make.claimed(kind, lease_s=1))
-    clock.advance(5)
-    return scene
-
-
-def in_doubt(clock: Clock, name: str) -> Scene:
-    """Its lease has ended without a word."""
-    kind = make.kind(name=name)
-    scene = Scene(clock, kind, *make.claimed(kind, lease_s=1))
-    clock.advance(5)
-    actions.expire(scene.operation.pk, actor="policy")
-    return scene
-
-
-def checked(clock: Clock, name: str) -> Scene:
-    """Held, and ann and bob have both seen that it is absent."""
-    kind = make.kind(name=name)
-    operation = make.uncertain_operation(kind)
-    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
-    clock.advance(40)
-    for person in ("ann", "bob"):
-        make.looked(operation, actor=person)
-    return Scene(clock, kind, operation)
-
-
-def permitted(clock: Clock, name: str) -> Scene:
-    scene = checked(clock, name)
-    make.permitted(scene.operation)
-    clock.advance(11)
-    return scene
-
-
-def permitted_to_send(clock: Clock, name: str) -> Scene:
-    kind = make.invoice_type(name=name, retry={"attempts": 1})
-    operation = make.handed(kind)
-    claimed = make.to_send(operation)
-    actions.start(claimed.attempt.uid, token=claimed.token, start_id=None, actor="worker")
-    actions.record(claimed.attempt.uid, token=claimed.token, report=make.REFUSED, actor="worker")
-    make.looked(operation, actor="ann")
-    make.permitted(operation)
-    clock.advance(11)
-    return Scene(clock, kind, operation)
-
-
-def blind(clock: Clock, name: str) -> Scene:
-    """After one more look that comes to nothing policy sends the same key again; ann has looked, too."""
-    kind = make.kind(name=name)
-    operation = make.uncertain_operation(kind)
-    make.looked(operation, make.BLIND)
-    make.looked(operation, make.BLIND, actor="ann")
-    return Scene(clock, kind, operation)
-
-
-# --- acts
-
-
-def claim(scene: Scene) -> str:
-    return actions.claim(make.submission(scene.kind), actor="api:shop").decision
-
-
-def take(scene: Scene) -> str:
-    return "taken" if actions.claim_to_send(scene.operation.pk, actor="worker") else "nothing"
-
-
-def start(scene: Scene) -> str:
-    assert scene.attempt is not None
-    actions.start(scene.attempt.uid, token=scene.token, start_id=uuid.uuid4(), actor="api:shop")
-    return "started"
-
-
-def reporting(report: actions.Report) -> Act:
-    def act(scene: Scene) -> str:
-        assert scene.attempt is not None
-        return actions.record(scene.attempt.uid, token=scene.token, report=report, actor="api:shop").decision
-
-    return act
-
-
-success, refusal, silence = (reporting(report) for report in (make.done(), make.REFUSED, make.SILENCE))
-
-
-def allowing(person: str, click: uuid.UUID | None = None) -> Act:
-    def act(scene: Scene) -> str:
-        its_own = uuid.uuid5(click, scene.kind.name) if click else uuid.uuid4()
-        make.permitted(scene.operation, actor=person, command_id=its_own)
-        return "permitted"
-
-    return act
-
-
-def end(scene: Scene) -> str:
-    actions.end(scene.operation.pk, actor="bob", reason="It is not there.", command_id=uuid.uuid4())
-    return "ended"
-
-
-def withdraw(scene: Scene) -> str:
-    actions.withdraw(scene.operation.pk, actor="ann", reason="Not yet.", command_id=uuid.uuid4())
-    return "withdrawn"
-
-
-def cancel(scene: Scene) -> str:
-    actions.cancel(scene.operation.pk, actor="ann", reason="No longer wanted.", command_id=uuid.uuid4())
-    return "cancelled"
-
-
-def attest(scene: Scene) -> str:
-    click = uuid.uuid4()
-    actions.attest(scene.operation.pk, actor="ann", reason="Seen.", command_id=click, reference="INV-1")
-    return "attested"
-
-
-def expire(scene: Scene) -> str:
-    return "expired" if actions.expire(scene.operation.pk, actor="worker") else "nothing"
-
-
-def looking(found: Callable[[Operation], Found]) -> Act:
-    def act(scene: Scene) -> str:
-        make.looked(scene.operation, found(scene.operation))
-        return make.again(scene.operation).state
-
-    return act
-
-
-look_blind = looking(lambda operation: make.BLIND)
-look_found = looking(lambda operation: make.there(operation, "INV-1"))
 
 SAME = ""
 RACES: dict[str, tuple[Callable[[Clock, str], Scene], Act, Act, str, str]] = {

@@ -1,0 +1,66 @@
+"""What else the database keeps as it was: permits, cases and the proof of look-ups."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from ledger import actions
+from tests import factories as make
+from tests.databases import Database
+from tests.ledger.asking import Asked, operation_ready_to_go_again, refused
+
+
+@pytest.fixture
+def sql(database: Database) -> Iterator[Asked]:
+    """A session of the application's role; each refusal is rolled back."""
+    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
+        yield connection
+
+
+def test_a_permit_is_spent_or_withdrawn_once(sql: Asked) -> None:
+    operation = operation_ready_to_go_again()
+    given = make.permitted(operation)
+    with refused("what a permit says never changes"):
+        sql.execute("UPDATE ledger_permit SET lapses_at = lapses_at + interval '1 day'")
+    with refused("permit_spent_by_attempt"):
+        sql.execute("UPDATE ledger_permit SET spent_at = tieout_now()")
+    actions.withdraw(operation.pk, actor="ann", reason="Not now.", command_id=uuid.uuid4())
+    with refused("spent or withdrawn once"):
+        sql.execute("UPDATE ledger_permit SET withdrawn_at = NULL WHERE id = %s", [given.pk])
+    with refused("permit_one_open"):
+        sql.execute(
+            "INSERT INTO ledger_permit (uid, operation_id, source, actor, reason, effective_at, lapses_at, "
+            "withdrawn_by) SELECT gen_random_uuid(), id, 'person', 'eve', 'Me.', tieout_now(), "
+            "tieout_now() + interval '1 day', '' FROM ledger_operation, generate_series(1, 2)"
+        )
+
+
+def test_a_closed_case_stays_closed(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.reminder_type())
+    actions.attest(operation.pk, actor="ann", reason="Seen.", command_id=uuid.uuid4(), reference="INV-1")
+    with refused("a closed case never changes"):
+        sql.execute("UPDATE ledger_case SET closed_at = NULL, closed_by = ''")
+
+
+def test_two_open_cases_of_an_operation_are_refused(sql: Asked) -> None:
+    make.uncertain_operation(make.reminder_type())
+    with refused("case_one_open"):
+        sql.execute(
+            "INSERT INTO ledger_case (uid, operation_id, kind, owner, due_at, closed_by) "
+            "SELECT gen_random_uuid(), operation_id, kind, owner, due_at, '' FROM ledger_case"
+        )
+
+
+def test_only_absence_read_to_its_end_is_proof(sql: Asked) -> None:
+    make.uncertain_operation(make.kind())
+    for verdict, complete in (("one_match", True), ("absent", False)):
+        with refused("lookup_proof_is_absence"):
+            sql.execute(
+                "INSERT INTO ledger_lookup (uid, operation_id, actor, asked_at, verdict, complete, proof, "
+                "records, content_digest, why, control_reference) SELECT gen_random_uuid(), id, 'ann', "
+                "tieout_now(), %s, %s, true, '[]', '', '', '' FROM ledger_operation",
+                [verdict, complete],
+            )
