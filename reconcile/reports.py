@@ -25,7 +25,7 @@ SETTLED = {
 def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
     """Return what `--json` prints: classes, totals, residual, digest and findings; amounts are text."""
     return {
-        "classes": run.classes,
+        "classes": {str(item_class): run.classes[item_class] for item_class in ItemClass},
         "totals": run.totals,
         "residual": run.residual,
         "digest": run.digest,
