@@ -4,6 +4,9 @@ import logging
 import time
 import uuid
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
+
+from django.db import InterfaceError, OperationalError, connection
 
 from ledger import actions
 from ledger.destinations.connectors.base import (
@@ -14,11 +17,15 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.destinations.lookups import ask, values_of
-from ledger.models import Operation, database_now
+from ledger.models import database_now
 from ledger.rules.decisions import looks_first
 from ledger.rules.errors import TieoutError
 from ledger.rules.outcomes import Report, classify
+from ledger.rules.redaction import redact_text
 from ledger.rules.states import Outcome
+
+PAUSES_S = (0.1, 0.5, 1.0, 2.0)
+"""Between the tries to record an outcome while the database does not answer; the last one repeats."""
 
 logger = logging.getLogger(__name__)
 
@@ -39,9 +46,11 @@ def send(operation_id: int, *, actor: str = "worker") -> None:
     is killed leaves its lease to run out. Raises RuntimeError inside a transaction.
     """
     refuse_open_transaction()
+    asked = time.monotonic()
     claimed = actions.claim_to_send(operation_id, actor=actor)
     if claimed is None:
         return
+    until = asked + (claimed.attempt.lease_until - claimed.attempt.claimed_at).total_seconds()
     try:
         ready = _ready(claimed)
         if not _look_first(claimed, actor=actor):
@@ -51,10 +60,10 @@ def send(operation_id: int, *, actor: str = "worker") -> None:
         _start(ready, actor=actor)
         late_s = time.monotonic() - began
     except Exception as error:  # noqa: BLE001 - whatever it was, not a byte was sent
-        _record(claimed, _unsent(error), actor=actor)
+        _record(claimed, _unsent(error), actor=actor, until=until)
         return
     report = _sent(ready, timeout_s=ready.request.timeout_s - late_s)
-    _record(claimed, report, actor=actor)
+    _record(claimed, report, actor=actor, until=until)
 
 
 def _ready(claimed: actions.Claimed) -> _Ready:
@@ -121,10 +130,35 @@ def _unsent(error: Exception) -> Report:
     return Report(Outcome.RETRYABLE, error_code="not_started", message=words)
 
 
-def _record(claimed: actions.Claimed, report: Report, *, actor: str) -> None:
-    """Put the outcome on record; where the claim was lost meanwhile, it is kept as evidence by the ledger."""
-    operation: Operation = claimed.operation
+def _record(claimed: actions.Claimed, report: Report, *, actor: str, until: float) -> None:
+    """Put the outcome on record, with patience until the lease's end: nobody else knows what was answered."""
+    told = f"{report.outcome}, reference {redact_text(report.destination_reference) or 'none'}"
+    pauses = chain(PAUSES_S, repeat(PAUSES_S[-1]))
+    while (trouble := _recorded(claimed, report, actor=actor)) is not None:
+        pause_s = next(pauses)
+        patient = time.monotonic() + pause_s <= until
+        words = "is not recorded yet" if patient else "was not recorded"
+        level = logging.WARNING if patient else logging.ERROR
+        logger.log(level, "%s %s (%s): %s", _name(claimed), words, type(trouble).__name__, told)
+        if not patient:
+            return
+        time.sleep(pause_s)
+
+
+def _recorded(claimed: actions.Claimed, report: Report, *, actor: str) -> Exception | None:
+    """Record once; return the trouble where the database did not answer, for recording twice does no harm.
+
+    Where the claim was lost meanwhile, the ledger keeps the outcome as evidence.
+    """
     try:
         actions.record(claimed.attempt.uid, token=claimed.token, report=report, actor=actor)
     except TieoutError as refused:
-        logger.warning("operation %s, try %s: %s", operation.uid, claimed.attempt.number, refused.detail)
+        logger.warning("%s: %s", _name(claimed), refused.detail)
+    except (OperationalError, InterfaceError) as error:
+        connection.close()
+        return error
+    return None
+
+
+def _name(claimed: actions.Claimed) -> str:
+    return f"operation {claimed.operation.uid}, try {claimed.attempt.number}"
