@@ -35,6 +35,7 @@ def fill(template: str, values: Mapping[str, str], *, encode: bool = False) -> s
     """Write values in place of a template's placeholders, percent-encoded where asked.
 
     Raises Malformed, naming what is missing; so is an empty value: without it a path asks something else.
+    For the same reason no value may make a step such as ".." of an encoded path.
     """
 
     def put(match: re.Match[str]) -> str:
@@ -43,7 +44,19 @@ def fill(template: str, values: Mapping[str, str], *, encode: bool = False) -> s
             raise Malformed(f"There is no {match[1]} to put in place of {match[0]}.")
         return quote(value, safe="") if encode else value
 
-    return _PLACEHOLDER.sub(put, template)
+    filled = _PLACEHOLDER.sub(put, template)
+    if encode:
+        _refuse_steps(template, filled)
+    return filled
+
+
+def _refuse_steps(template: str, path: str) -> None:
+    """Refuse "." and ".." that come from a value; encoding them is not enough, for servers decode."""
+    # An encoded value has neither "/" nor "?", so the steps of both are the same ones.
+    steps = zip(template.partition("?")[0].split("/"), path.partition("?")[0].split("/"), strict=True)
+    for asked, filled in steps:
+        if asked != filled and filled in (".", ".."):
+            raise Malformed(f"{filled} cannot be put in place of {asked}: it would lead to another address.")
 
 
 def apply_set(

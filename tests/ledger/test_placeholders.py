@@ -19,6 +19,22 @@ def test_values_in_paths_are_percent_encoded_and_never_filled_twice() -> None:
     assert fill("{key}", {"key": "{amount}&a=b", "amount": "1"}, encode=True) == "%7Bamount%7D%26a%3Db"
 
 
+@pytest.mark.parametrize("name", sorted(LOOKUP | LIST))
+@pytest.mark.parametrize("template", ["/{%s}/void", "/x/{%s}", "/.{%s}?a=b", "{%s}."])
+def test_no_value_leads_out_of_a_path(name: str, template: str) -> None:
+    template %= name
+    refused = 0
+    for value in (".", ".."):
+        try:
+            path = fill(template, {name: value}, encode=True)
+        except Malformed:
+            refused += 1
+            continue
+        assert not {".", ".."} & set(path.partition("?")[0].split("/"))
+    assert refused
+    assert fill("/x?r={key}", {"key": ".."}, encode=True) == "/x?r=.."
+
+
 def test_placeholders_that_nothing_fills_are_named() -> None:
     assert unknown("/x/{key}/{order}", SEND) == ["order"]
     assert unknown("/x/{destination_reference}", SEND) == ["destination_reference"]
