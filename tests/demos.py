@@ -22,9 +22,12 @@ import pytest
 from config.cluster import wait_until
 from config.environment import ROOT
 
-START_S = 120
-APPEAR_S = 120
+# All cases are promised within two minutes; a machine that is busy with other tests may take longer.
+START_S = 240
+APPEAR_S = 240
 STOP_S = 15
+ONE_WORKER = pytest.mark.xdist_group("demo")
+"""For every test of the demo, so that tests on several cores share one."""
 CASES = {
     "one_match",
     "differs",
@@ -87,7 +90,7 @@ class Demo:
         return told
 
     def appeared(self) -> dict[str, str]:
-        """The cases, once there are all of them; fails the test after two minutes."""
+        """The cases, once there are all of them; fails the test after four minutes."""
         wait_until(lambda: self.told()["cases"].keys() >= CASES or not self.runs, APPEAR_S)
         cases: dict[str, str] = self.told()["cases"]
         assert cases.keys() == CASES, self.log.read_text()

@@ -5,11 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.demos import Demo
+from tests.demos import ONE_WORKER, Demo
 
-pytestmark = pytest.mark.database
+pytestmark = [pytest.mark.database, ONE_WORKER]
 
-UNDO_AND_SEND_MS = 40_000
+UNDO_AND_SEND_MS = 90_000
 
 
 def test_ann_walks_order_483_from_the_queue_to_done(demo: Demo, chromium: Browser) -> None:
