@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from ledger.destinations import lookups
 from ledger.models import Operation, OperationType, database_now
@@ -21,7 +23,12 @@ LOOKS_MAX = 200
 """The most look-ups of one run; a list that holds nothing of ours is no reason to ask a million times."""
 BLIND_MAX = 3
 """Look-ups in a row that could not look, before the rest is left as it is."""
-NOT_ASKED = "Not on the list, and not looked up: too many were absent, or the check could not look."
+LOOKING = timedelta(minutes=5)
+"""How long one run begins look-ups: those of a slow destination would outlive the queue's patience."""
+LARGEST_FIRST = F("amount").desc(nulls_last=True)
+NOT_ASKED = (
+    "Not on the list, and not looked up: too many were absent, the check could not look, or it took too long."
+)
 NO_LOOKUP = "Not on the list, and {there} cannot be checked for it."
 
 
@@ -52,11 +59,7 @@ def kept(run: Run, actor: str) -> Look:
 
 def tried(operation: Operation) -> Seen:
     """Look up and keep nothing."""
-    kind = operation.operation_type
-    found = lookups.ask(operation)
-    settled = operation.settles_at is None or database_now() >= operation.settles_at
-    absent = found.verdict is Verdict.ABSENT and found.complete
-    proof = absent and settled and kind.lookup_proved_at is not None
+    found, proof = lookups.tried(operation)
     return Seen(found.verdict, proof, found.why, found.stored())
 
 
@@ -69,20 +72,20 @@ def confirm(run: Run, staging: Staging, look: Look) -> int:
     if not kind.has_lookup:
         absent.update(why=NO_LOOKUP.format(there=kind.destination.title))
         return 0
-    wanted = list(absent.select_related("operation").order_by("-amount", "number")[:LOOKS_MAX])
+    wanted = list(absent.select_related("operation").order_by(LARGEST_FIRST, "number")[:LOOKS_MAX])
     if not wanted:
         return 0
     absent.update(why=NOT_ASKED)
     # What a look-up finds may have stood in another pair; everything is classified afresh afterwards.
     comparing.forget(run)
-    looks, blind = 0, 0
+    looks, blind, until = 0, 0, database_now() + LOOKING
     for line in wanted:
         seen = _look(line, kind, look)
         leasing.keep(run)
         _note(line, seen, staging)
         looks += 1
         blind = blind + 1 if seen.verdict is Verdict.COULD_NOT_LOOK else 0
-        if blind == BLIND_MAX:
+        if blind == BLIND_MAX or database_now() >= until:
             break
     return looks
 

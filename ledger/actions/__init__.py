@@ -5,6 +5,7 @@ from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.people import attest, cancel, end, permit, withdraw
+from ledger.actions.proof import is_proof, predates_rules, same_rules
 from ledger.actions.reading import facts, latest_lookup, lookup_fact, sitting
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
@@ -26,13 +27,16 @@ __all__ = [
     "expire",
     "facts",
     "hold",
+    "is_proof",
     "keep_lookup",
     "latest_lookup",
     "lookup_fact",
     "open_case",
     "permit",
+    "predates_rules",
     "record",
     "reopen",
+    "same_rules",
     "settle",
     "sitting",
     "start",

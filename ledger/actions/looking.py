@@ -1,16 +1,17 @@
 """Look-ups kept as evidence, and what they decide."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ledger.actions import resolving
 from ledger.actions.changing import change, first_time, locked
 from ledger.actions.claiming import Claimed
-from ledger.actions.reading import contract_of, facts, match_of
-from ledger.models import Lookup, Operation, OperationType
+from ledger.actions.proof import is_proof, is_settled, note_finding
+from ledger.actions.reading import facts, match_of
+from ledger.models import Lookup, Operation
 from ledger.rules.errors import StaleToken
 from ledger.rules.records import Found
-from ledger.rules.states import EFFECT, FOUND, CaseKind, Evidence, Outcome, Standing, State, Verdict
+from ledger.rules.states import FOUND, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
 FOUND_BEFORE = "found_before_send"
 COULD_NOT_LOOK = "could_not_look"
@@ -76,13 +77,9 @@ def _store(
     control_reference: str = "",
     listed: bool = False,
 ) -> Lookup:
-    kind = operation.operation_type
     if control_reference or (not listed and found.verdict in FOUND):
-        _prove(kind, asked_at)
-    settled = _settled(operation, asked_at)
-    proof = (
-        found.verdict is Verdict.ABSENT and found.complete and kind.lookup_proved_at is not None and settled
-    )
+        note_finding(operation, asked_at)
+    proof = is_proof(operation, found, asked_at=asked_at, control_reference=control_reference)
     lookup = Lookup.objects.create(
         operation=operation,
         actor=actor,
@@ -96,7 +93,7 @@ def _store(
         control_reference=control_reference,
     )
     blind = found.verdict is Verdict.COULD_NOT_LOOK or (
-        found.verdict is Verdict.ABSENT and settled and not proof
+        found.verdict is Verdict.ABSENT and is_settled(operation, asked_at) and not proof
     )
     change(
         operation,
@@ -115,26 +112,6 @@ def _store(
         taken_at=asked_at if _takes(operation, found) else operation.taken_at,
     )
     return lookup
-
-
-def _prove(kind: OperationType, asked_at: datetime) -> None:
-    """Note that a look-up found a known record; one under rules that have changed since does not count."""
-    if kind.lookup_proved_at is not None:
-        return
-    unproved = OperationType.objects.filter(pk=kind.pk, lookup_proved_at=None)
-    unchanged = unproved.filter(changed_at__lte=asked_at, destination__changed_at__lte=asked_at)
-    if unchanged.update(lookup_proved_at=asked_at):
-        kind.lookup_proved_at = asked_at
-
-
-def _settled(operation: Operation, asked_at: datetime) -> bool:
-    """Say whether absence could be proof when it was asked: nobody was sending, or had only just sent."""
-    last = operation.attempts.order_by("number").last()
-    if last is not None and last.started_at is not None:
-        settle_s = contract_of(operation).settle_s if last.outcome in EFFECT else 0
-        if last.sender_ended_at is None or asked_at < last.sender_ended_at + timedelta(seconds=settle_s):
-            return False
-    return operation.settles_at is None or asked_at >= operation.settles_at
 
 
 def _takes(operation: Operation, found: Found) -> bool:

@@ -27,7 +27,7 @@ def facts(operation: Operation) -> Facts:
         by_tieout=kind.by_tieout,
         side_effect=kind.side_effect,
         has_lookup=kind.has_lookup,
-        lookup_proved=kind.lookup_proved_at is not None,
+        lookup_proved=_lookup_proved(operation, lookup),
         accepted_at=operation.accepted_at,
         lease_s=kind.lease_s,
         same_account=operation.account_first in ("", kind.destination.account),
@@ -48,6 +48,13 @@ def facts(operation: Operation) -> Facts:
     )
 
 
+def _lookup_proved(operation: Operation, lookup: Lookup | None) -> bool:
+    """Say whether the look-up is known to find what was sent as this operation was."""
+    kind, sent_at = operation.operation_type, operation.first_sent_at
+    present = sent_at is None or sent_at >= kind.lookup_changed_at
+    return (kind.lookup_proved_at is not None and present) or (lookup is not None and lookup.proof)
+
+
 def contract_of(operation: Operation) -> Contract:
     """Return the stricter of the contract at the first attempt and the one in force now."""
     now = operation.operation_type.promises
@@ -65,12 +72,15 @@ def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup
 
 
 def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None:
-    """Return the person's own latest look-up of the last five minutes that saw the last attempt's end."""
+    """Return the person's own latest look-up of the last five minutes; it saw the last end, and all that was told."""
     attempts = tuple(operation.attempts.order_by("number"))
     last = attempts[-1] if attempts else None
     seen = Q(actor=actor, asked_at__gte=now - SITTING)
     if last is not None and last.closed_at is not None:
         seen &= Q(asked_at__gte=last.closed_at)
+    late = operation.events.filter(kind="late").order_by("-id").first()
+    if late is not None:
+        seen &= Q(asked_at__gte=late.at)
     return operation.lookups.filter(seen).order_by("-asked_at", "-id").first()
 
 

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime
 
 from ledger import actions
 from ledger.destinations.connectors.base import (
@@ -12,7 +11,7 @@ from ledger.destinations.connectors.base import (
     connector_for,
     refuse_open_transaction,
 )
-from ledger.models import Lookup, Operation, OperationType, database_now
+from ledger.models import Lookup, Operation, database_now
 from ledger.rules import money
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Conflict, TieoutError
@@ -104,12 +103,24 @@ def values_of(operation: Operation) -> Mapping[str, str]:
     }
 
 
+def tried(operation: Operation) -> tuple[Found, bool]:
+    """Look up and keep nothing; say what was found, and whether it proves absence."""
+    asked_at = database_now()
+    found = ask(operation)
+    control_reference = _control(operation) if found.verdict is Verdict.ABSENT else ""
+    proof = actions.is_proof(operation, found, asked_at=asked_at, control_reference=control_reference)
+    return found, proof
+
+
 def _control(operation: Operation) -> str:
-    """Look up the latest record that we know, the same way; return its reference if it is found."""
+    """Look up the latest record that we know, the same way; return its reference if it is found.
+
+    Not needed where this look-up has found a record that was sent under the same rules.
+    """
     kind = operation.operation_type
-    if _proved(kind):
+    if kind.lookup_proved_at is not None and not actions.predates_rules(operation):
         return ""
-    known = _known(kind, asked=operation.pk)
+    known = _known(operation)
     if known is None:
         return ""
     try:
@@ -120,24 +131,18 @@ def _control(operation: Operation) -> str:
     return known.destination_reference if known.destination_reference in seen else ""
 
 
-def _proved(kind: OperationType) -> bool:
-    """Say whether this look-up has found a known record since its configuration last changed."""
-    proved_at: datetime | None = kind.lookup_proved_at
-    return proved_at is not None and proved_at >= max(kind.changed_at, kind.destination.changed_at)
-
-
-def _known(kind: OperationType, *, asked: int) -> Operation | None:
-    """Return the latest completed operation at this account whose record was seen by software."""
+def _known(operation: Operation) -> Operation | None:
+    """Return the latest completed operation, sent under the same rules, whose record was seen by software."""
     return (
         Operation.objects.filter(
-            operation_type=kind,
+            actions.same_rules(operation),
+            operation_type=operation.operation_type,
             state=State.COMPLETED,
-            account_first=kind.destination.account,
             evidence__in=[Evidence.ANSWER, Evidence.LOOKUP],
         )
         .exclude(destination_reference="")
-        .exclude(pk=asked)
+        .exclude(pk=operation.pk)
         .select_related("operation_type__destination")
-        .order_by("-finished_at")
+        .order_by("-accepted_at")
         .first()
     )

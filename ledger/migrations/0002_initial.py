@@ -318,6 +318,7 @@ class Migration(migrations.Migration):
                 ("retry", models.JSONField()),
                 ("review", models.JSONField()),
                 ("changed_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
+                ("lookup_changed_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
                 ("lookup_proved_at", models.DateTimeField(null=True)),
                 (
                     "destination",

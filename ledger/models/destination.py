@@ -61,8 +61,10 @@ class OperationType(models.Model):
     retry = models.JSONField()
     review = models.JSONField()
     changed_at = models.DateTimeField(db_default=TieoutNow())
+    lookup_changed_at = models.DateTimeField(db_default=TieoutNow())
+    """When the rules last changed by which an operation is sent so that it can be found, and is looked up."""
     lookup_proved_at = models.DateTimeField(null=True)
-    """When this look-up last found a known record; emptied when its configuration changes."""
+    """When this look-up first found a record that was sent since then."""
 
     class Meta:
         constraints = [

@@ -20,8 +20,10 @@ OWN_LEASE_MARGIN_S = 10
 
 LOOKED_AT = frozenset({"base_url", "account", "auth", "connector"})
 """What of a destination decides where a look-up arrives and what it may see."""
-LOOKED_WITH = frozenset({"lookup", "record", "destination"})
-"""What of a type decides how a look-up asks and reads."""
+LOOKED_WITH = frozenset({"send", "lookup", "record", "destination"})
+"""What of a type decides what is written to be found again, and how a look-up asks and reads."""
+UNPROVED: dict[str, Any] = {"lookup_proved_at": None, "lookup_changed_at": TieoutNow()}
+"""A look-up that has still to find a record under its present rules."""
 
 Columns = dict[str, Any]
 
@@ -125,7 +127,7 @@ def write(one: Change, *, reason: str) -> None:
     """Make or change one row, with its event; to be called in a transaction."""
     columns = _with_rows(one.columns)
     if one.kind is TYPE and (one.touches(LOOKED_WITH) or ("contract", "absent") in one.paths):
-        columns["lookup_proved_at"] = None
+        columns |= UNPROVED
     if one.kind is PLAN and one.touches(frozenset({"schedule", "timezone"})):
         columns["next_run_at"] = None
     manager = one.kind.model._default_manager
@@ -134,7 +136,7 @@ def write(one: Change, *, reason: str) -> None:
     else:
         manager.filter(pk=one.pk).update(**columns, changed_at=TieoutNow())
         if one.kind is DESTINATION and one.touches(LOOKED_AT):
-            OperationType.objects.filter(destination=one.pk).update(lookup_proved_at=None)
+            OperationType.objects.filter(destination=one.pk).update(**UNPROVED)
     section = dotted((one.kind.section, one.name))
     data = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one))}
     Event.objects.create(kind="configured", actor=ACTOR, reason=reason, data=data)

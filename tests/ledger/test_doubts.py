@@ -155,7 +155,7 @@ def test_a_look_that_began_under_older_rules_vouches_for_nothing(clock: Clock) -
     kind = make.kind(lookup_proved_at=None)
     operation = make.uncertain_operation(kind)
     asked_at = database_now()
-    OperationType.objects.filter(pk=kind.pk).update(changed_at=clock.now() + timedelta(seconds=1))
+    OperationType.objects.filter(pk=kind.pk).update(lookup_changed_at=clock.now() + timedelta(seconds=1))
     make.looked(operation, make.there(operation, "INV-1"), asked_at=asked_at)
     kind.refresh_from_db()
     assert kind.lookup_proved_at is None

@@ -29,8 +29,15 @@ def look(operation: Operation, *, actor: str = "worker") -> Lookup:
 def ask_by(durban: Durban, **lookup: Any) -> None:
     """Change how it is looked up, as `configure` does: what it has proved counts no longer."""
     durban.invoice.calls = {**CALLS, "lookup": {**CALLS["lookup"], **lookup}}
-    durban.invoice.lookup_proved_at = None
-    durban.invoice.save(update_fields=["calls", "lookup_proved_at"])
+    durban.invoice.save(update_fields=["calls"])
+    changed(durban)
+
+
+def changed(durban: Durban) -> None:
+    """Note that the rules of the look-up have changed, as `configure` does."""
+    durban.clock.advance(1)
+    durban.invoice.lookup_proved_at, durban.invoice.lookup_changed_at = None, durban.clock.now()
+    durban.invoice.save(update_fields=["lookup_proved_at", "lookup_changed_at"])
 
 
 def there(sandbox: Sandbox, operation: Operation, **changes: object) -> None:
@@ -148,9 +155,50 @@ def test_a_record_known_at_another_account_proves_nothing(durban: Durban, sandbo
     books = durban.invoice.destination
     books.account = "other"
     books.save(update_fields=["account"])
+    changed(durban)
     operation = durban.silent(483)
     durban.clock.advance(UNSETTLED_S)
     assert not look(durban.again(operation)).proof
+
+
+def test_what_was_sent_to_another_account_is_not_proved_absent_by_looking_at_this_one(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    durban.tried(durban.invoiced(1), done("INV-900"))  # at the account that is no longer asked
+    operation = durban.silent(483)
+    books = durban.invoice.destination
+    books.account = "other"
+    books.save(update_fields=["account"])
+    changed(durban)
+    newer = durban.invoiced(2)
+    there(sandbox, newer)
+    assert look(durban.tried(newer, done("INV-1101"))).verdict == Verdict.ONE_MATCH
+    durban.clock.advance(UNSETTLED_S)
+    found = look(durban.again(operation))
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, False, "")
+    assert durban.again(operation).state == State.UNCERTAIN
+
+
+def test_what_was_sent_under_other_rules_is_not_proved_absent_by_finding_newer_records(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    operation = durban.silent(483)
+    changed(durban)
+    assert look(known(durban, sandbox)).verdict == Verdict.ONE_MATCH
+    durban.clock.advance(UNSETTLED_S)
+    found = look(durban.again(operation))
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, False, "")
+
+
+def test_after_a_change_of_rules_a_record_of_before_lets_absence_be_proof(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    known(durban, sandbox)
+    operation = durban.silent(483)
+    ask_by(durban, path="/invoices?reference={key}&limit=50")
+    durban.clock.advance(UNSETTLED_S)
+    found = look(durban.again(operation))
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, True, "INV-1101")
 
 
 # --- what is there
@@ -176,7 +224,7 @@ def test_several_are_held_and_kept_as_found(durban: Durban, sandbox: Sandbox) ->
     found = look(operation)
     assert (found.verdict, [record["id"] for record in found.records]) == (
         Verdict.SEVERAL,
-        ["INV-1101", "INV-1102", "INV-1103", "INV-1104"],
+        ["INV-1101", "INV-1101", "INV-1103", "INV-1104"],
     )
     assert durban.again(operation).cases.open().get().kind == CaseKind.SEVERAL
 
@@ -187,7 +235,7 @@ def test_a_void_record_beside_the_one_that_stands_is_history(durban: Durban, san
     sandbox.call("POST", "/invoices/INV-1101/void")
     there(sandbox, operation)
     assert look(operation).verdict == Verdict.ONE_MATCH
-    assert durban.again(operation).destination_reference == "INV-1102"
+    assert durban.again(operation).destination_reference == "INV-1101"
 
 
 def test_only_a_void_record_is_a_difference(durban: Durban, sandbox: Sandbox) -> None:
