@@ -2,13 +2,14 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+CORES ?= 2
 # A lock that has changed has another stamp, so the next target installs it, and the one after does not.
 RUNTIME := .venv/runtime-$(shell cksum requirements.lock | tr -cs '0-9\n' - | cut -d- -f1)
 DEVELOPMENT := .venv/development-$(shell cksum requirements-test.lock | tr -cs '0-9\n' - | cut -d- -f1)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
-PYTEST := $(BIN)/python -m pytest
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(CORES) --dist=loadgroup
 
 .PHONY: demo serve test test-postgres15 check dev lock
 

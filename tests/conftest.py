@@ -36,10 +36,13 @@ from tests.workers import worker as worker  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs PostgreSQL, so that it alone is run again on the oldest one."""
+    """Mark what needs PostgreSQL, to run it again on the oldest one; keep a file's tests on one core."""
     for item in items:
         if "database" in getattr(item, "fixturenames", ()):
             item.add_marker("database")
+        # What a file's tests share, a server or a demo, is then made once.
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.hookimpl(wrapper=True)
