@@ -35,6 +35,9 @@ CONFIGURATION = {
     "log_timezone": "UTC",
     "logging_collector": "off",
     "log_line_prefix": "%m [%p] ",
+    # A refused statement and its row carry names and amounts.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
 }
 
 
