@@ -18,6 +18,7 @@ from config import postgres
 from config.environment import ROOT
 
 BEAT_S = 0.25
+DATABASE_S = 2
 # Together with PostgreSQL's own stop it stays under the promised fifteen seconds.
 STOP_S = 8
 PR_SET_PDEATHSIG = 1
@@ -69,11 +70,14 @@ class Processes:
 
     def watch(self) -> None:
         """Stay until somebody asks to stop (raises Stopped) or a child ends (raises ImproperlyConfigured)."""
+        looked = time.monotonic()
         while True:
             self._look()
             time.sleep(BEAT_S)
-            # Does nothing while the database runs; starts an embedded one that was killed.
-            postgres.ensure()
+            if time.monotonic() - looked >= DATABASE_S:
+                # Does nothing while the database runs; starts an embedded one that was killed.
+                postgres.ensure()
+                looked = time.monotonic()
 
     def _look(self) -> None:
         if os.getppid() != self._parent:

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from config import processes
 from config.cluster import wait_until
 from config.environment import ROOT
 
@@ -125,3 +127,21 @@ def test_killed_itself_it_leaves_nobody_behind(houses: list[House], tmp_path: Pa
     house.process.kill()
     house.process.wait(10)
     assert house.all_gone()
+
+
+def test_the_database_is_seen_to_every_two_seconds_and_not_at_each_beat(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time reads the environment, locks a file and asks for a process."""
+    now, seen = [0.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] > 9:
+            raise processes.Stopped
+
+    monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(processes.postgres, "ensure", lambda: seen.append(now[0]))
+    with pytest.raises(processes.Stopped):
+        processes.Processes().watch()
+    assert seen == [2, 4, 6, 8]
