@@ -11,14 +11,14 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from config import processes
+from config import postgres, processes
 from config.cluster import wait_until
 from config.environment import ROOT
 
 HOUSE = """
 import sys
 from django.core.exceptions import ImproperlyConfigured
-from config import processes
+from config import postgres, processes
 processes.STOP_S = 1
 try:
     with processes.Processes() as house:
@@ -141,7 +141,7 @@ def test_the_database_is_seen_to_every_two_seconds_and_not_at_each_beat(
             raise processes.Stopped
 
     monkeypatch.setattr(processes, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
-    monkeypatch.setattr(processes.postgres, "ensure", lambda: seen.append(now[0]))
+    monkeypatch.setattr(postgres, "ensure", lambda: seen.append(now[0]))
     with pytest.raises(processes.Stopped):
         processes.Processes().watch()
     assert seen == [2, 4, 6, 8]
