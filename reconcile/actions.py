@@ -1,11 +1,11 @@
 """Start a run, and settle in the ledger what it found: evidence is kept there, and moves what it proves."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Min, Q
+from django.db.models import Q
 
 from ledger import actions
 from ledger.models import Case, Operation, TieoutNow
@@ -29,6 +29,11 @@ TOLD = frozenset(
 """Classes whose records are evidence for their operation; absence was kept when it was looked up."""
 OWNERLESS = (ItemClass.UNEXPECTED, ItemClass.DUPLICATE)
 """Classes whose findings become cases of their own where there is no operation."""
+CHUNK = 10_000
+"""References that are read in one pass over the lines of a run."""
+
+Held = Mapping[str, Sequence[Record]]
+"""What the list holds under each reference, in its order."""
 
 
 class AlreadyRunning(Conflict):
@@ -50,7 +55,7 @@ def start(plan: Plan, *, window_from: datetime, window_to: datetime, actor: str)
                 window_from=window_from,
                 window_to=window_to,
                 grace_s=plan.grace_s,
-                lease_until=TieoutNow() + leasing.LEASE,
+                lease_until=TieoutNow() + leasing.length(plan),
             )
     except IntegrityError as error:
         if "run_one_running" not in str(error):
@@ -63,20 +68,40 @@ def start(plan: Plan, *, window_from: datetime, window_to: datetime, actor: str)
 def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> Counter[str]:
     """Carry to the ledger what the run proved, item by item; returns how many of what were done."""
     done: Counter[str] = Counter()
-    for line in _confirmable(run):
-        done.update(_confirm(run, line, actor=actor))
+    confirmable, to_tell = _confirmable(run), [finding for finding in findings if _to_be_told(finding)]
+    held = _held(run, [line.reference for line in confirmable] + [finding.reference for finding in to_tell])
+    for line in confirmable:
+        done.update(_confirm(run, line, held, actor=actor))
         leasing.keep(run)
     told: set[int] = set()
+    cases = {
+        finding.reference: finding.case for finding in findings if finding.operation is None and finding.case
+    }
     for finding in findings:
         operation = finding.operation
         if operation is None:
-            done.update(_open_case(run, finding, actor=actor))
-        elif finding.case is None and finding.item_class in TOLD and operation.pk not in told:
+            done.update(_open_case(run, finding, cases, actor=actor))
+        elif _to_be_told(finding) and operation.pk not in told:
             told.add(operation.pk)
-            done.update(_tell(run, finding, operation, actor=actor))
+            done.update(_tell(run, finding, operation, held, actor=actor))
         _keep_case(finding)
         leasing.keep(run)
     return done
+
+
+def _to_be_told(finding: Finding) -> bool:
+    return finding.operation is not None and finding.case is None and finding.item_class in TOLD
+
+
+def _held(run: Run, references: Sequence[str]) -> Held:
+    """Read what the list holds under many references at once: a run's lines have no index by them."""
+    held: dict[str, list[Record]] = defaultdict(list)
+    for start in range(0, len(references), CHUNK):
+        wanted = set(references[start : start + CHUNK])
+        lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference__in=wanted)
+        for line in lines.order_by("number"):
+            held[line.reference].append(line)
+    return held
 
 
 def _confirmable(run: Run) -> list[Record]:
@@ -89,22 +114,24 @@ def _confirmable(run: Run) -> list[Record]:
     return list(lines.exclude(pair=None).select_related("operation"))
 
 
-def _confirm(run: Run, line: Record, *, actor: str) -> list[str]:
+def _confirm(run: Run, line: Record, held: Held, *, actor: str) -> list[str]:
     """Let exactly one match answer; one that is matched only within the plan's tolerance answers nothing."""
     operation = line.operation
     assert operation is not None  # every line of the ledger has one: a constraint
-    found = _found(run, operation, ItemClass.MATCHED)
+    lines = held[line.reference]
+    found = _found(operation, lines, ItemClass.MATCHED)
     if found is None or found.verdict is not Verdict.ONE_MATCH:
         return []
-    return _keep(run, operation, found, actor=actor) or ["confirmed"]
+    return _keep(run, operation, found, lines, actor=actor) or ["confirmed"]
 
 
-def _tell(run: Run, finding: Finding, operation: Operation, *, actor: str) -> list[str]:
+def _tell(run: Run, finding: Finding, operation: Operation, held: Held, *, actor: str) -> list[str]:
     """Keep what was found as evidence; it stops its operation for a person."""
-    found = _found(run, operation, ItemClass(finding.item_class), why=finding.why)
+    lines = held[finding.reference]
+    found = _found(operation, lines, ItemClass(finding.item_class), why=finding.why)
     if found is None:
         return []
-    done = _keep(run, operation, found, actor=actor)
+    done = _keep(run, operation, found, lines, actor=actor)
     if operation.state == State.PENDING and operation.held_at is None:
         kind = CaseKind.THERE_AFTER_ALL
         actions.hold(operation.pk, kind=kind, actor=actor, reason=_reason(run))
@@ -112,10 +139,11 @@ def _tell(run: Run, finding: Finding, operation: Operation, *, actor: str) -> li
     return done
 
 
-def _found(run: Run, operation: Operation, item_class: ItemClass, *, why: str = "") -> Found | None:
+def _found(
+    operation: Operation, lines: Sequence[Record], item_class: ItemClass, *, why: str = ""
+) -> Found | None:
     """Judge what the list holds for one operation; None where a record of it cannot be read."""
-    lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference=operation.key)
-    records = tuple(_seen(line, operation, item_class) for line in lines.order_by("number"))
+    records = tuple(_seen(line, operation, item_class) for line in lines)
     if not records or not all(line.readable for line in lines):
         return None
     standing = [record for record in records if record.live]
@@ -147,11 +175,10 @@ def _seen(line: Record, operation: Operation, item_class: ItemClass) -> RecordSe
     )
 
 
-def _keep(run: Run, operation: Operation, found: Found, *, actor: str) -> list[str]:
+def _keep(run: Run, operation: Operation, found: Found, lines: Sequence[Record], *, actor: str) -> list[str]:
     """Keep evidence off the list, which moves the operation as decisions say; returns what came of it."""
     state, held = operation.state, operation.held_at is not None
-    seen = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference=operation.key)
-    asked_at = seen.aggregate(first=Min("seen_at"))["first"]
+    asked_at = min(line.seen_at for line in lines if line.seen_at is not None)
     try:
         actions.keep_lookup(
             operation.pk, found=found, asked_at=asked_at, actor=actor, reason=_reason(run), listed=True
@@ -166,13 +193,13 @@ def _keep(run: Run, operation: Operation, found: Found, *, actor: str) -> list[s
     return []
 
 
-def _open_case(run: Run, finding: Finding, *, actor: str) -> list[str]:
+def _open_case(run: Run, finding: Finding, cases: dict[str, Case], *, actor: str) -> list[str]:
     """Open a case for what no operation carries; one for each reference, and none that was opened before."""
     if finding.case is not None or finding.item_class not in OWNERLESS:
         return []
     kind = run.plan.operation_type
     with transaction.atomic():
-        finding.case = _case_of(run, finding.reference)
+        finding.case = cases.get(finding.reference)
         opened = finding.case is None
         if finding.case is None:
             finding.case = actions.open_case(
@@ -184,14 +211,8 @@ def _open_case(run: Run, finding: Finding, *, actor: str) -> list[str]:
                 data={"run": str(run.uid), "records": len(finding.destination)},
             )
         finding.save(update_fields=["case"])
+    cases[finding.reference] = finding.case
     return ["opened"] if opened else []
-
-
-def _case_of(run: Run, reference: str) -> Case | None:
-    """Return the case that another finding of this run has for the same reference."""
-    beside = Finding.objects.filter(run=run, reference=reference, operation=None).exclude(case=None)
-    finding = beside.select_related("case").first()
-    return finding.case if finding else None
 
 
 def _keep_case(finding: Finding) -> None:

@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
+from django.db import connection
+
 from ledger.models import Operation
 from ledger.rules.digests import canonical
 from ledger.rules.money import Money, show
@@ -20,6 +22,23 @@ IDS_SHOWN = 4
 NOT_LISTED = "Not on the list."
 
 Groups = dict[str, list[Record]]
+
+LATEST = """
+SELECT latest.id
+FROM unnest(%(classes)s::text[], %(names)s::text[]) AS wanted (item_class, name)
+CROSS JOIN LATERAL (
+    SELECT f.id
+    FROM reconcile_finding AS f
+    JOIN reconcile_run AS r ON r.id = f.run_id
+    WHERE f.item_class = wanted.item_class AND {name} = wanted.name AND r.plan_id = %(plan)s
+        AND f.run_id <> %(run)s
+    ORDER BY f.id DESC
+    LIMIT 1
+) AS latest
+"""
+"""The latest one before of each wanted finding, read from the end of an index, however many there were."""
+BY_REFERENCE = LATEST.format(name="f.reference")
+BY_FINGERPRINT = LATEST.format(name="f.reference = '' AND f.fingerprint")
 
 
 def found(run: Run) -> list[Finding]:
@@ -211,19 +230,24 @@ def _carry_on(run: Run, findings: Sequence[Finding]) -> None:
     """Let each finding that an earlier run had keep the day when it was first seen, and its case."""
     for start in range(0, len(findings), CHUNK):
         chunk = findings[start : start + CHUNK]
-        before = Finding.objects.filter(run__plan=run.plan_id).exclude(run=run).order_by("id")
-        named = before.filter(reference__in={finding.reference for finding in chunk if finding.reference})
-        unnamed = before.filter(
-            reference="", fingerprint__in=[f.fingerprint for f in chunk if not f.reference]
-        )
-        known = {
-            _same(finding): finding for rows in (named, unnamed) for finding in rows.select_related("case")
-        }
+        named = {_same(finding) for finding in chunk if finding.reference}
+        unnamed = {_same(finding) for finding in chunk if not finding.reference}
+        pks = [*_latest(run, BY_REFERENCE, named), *_latest(run, BY_FINGERPRINT, unnamed)]
+        before = Finding.objects.filter(pk__in=pks).select_related("case").defer("destination")
+        known = {_same(finding): finding for finding in before}
         for finding in chunk:
             earlier = known.get(_same(finding))
             if earlier is not None:
                 finding.first_seen_at = earlier.first_seen_at
                 finding.case = earlier.case if _decided(earlier, finding) else None
+
+
+def _latest(run: Run, statement: str, wanted: set[tuple[str, str]]) -> list[int]:
+    """Return the latest earlier finding of the plan for each class and name; not every one has one."""
+    classes, names = [item_class for item_class, _ in wanted], [name for _, name in wanted]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"classes": classes, "names": names, "plan": run.plan_id, "run": run.pk})
+        return [pk for (pk,) in cursor.fetchall()]
 
 
 def _same(finding: Finding) -> tuple[str, str]:

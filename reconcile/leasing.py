@@ -6,9 +6,10 @@ from django.db import connection, transaction
 
 from ledger.models import TieoutNow
 from ledger.rules.errors import Conflict
-from reconcile.models import Run, RunQuerySet
+from reconcile.models import Plan, Run, RunQuerySet
 
 LEASE = timedelta(minutes=5)
+MARGIN = timedelta(minutes=1)
 STOPPED = "Its process stopped before it was done."
 
 
@@ -19,10 +20,15 @@ class LostRun(Conflict):
     title = "The run is no longer ours"
 
 
+def length(plan: Plan) -> timedelta:
+    """Return how long a run may be silent: longer than a look-up that proves itself by a second call."""
+    return max(LEASE, 2 * timedelta(seconds=plan.operation_type.destination.reach.timeout_s) + MARGIN)
+
+
 def keep(run: Run) -> None:
     """Extend the lease of a run that is still ours; LostRun where it is not."""
     ours = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, lease_until__gt=TieoutNow())
-    if not ours.update(lease_until=TieoutNow() + LEASE):
+    if not ours.update(lease_until=TieoutNow() + length(run.plan)):
         raise LostRun("The run was given up for dead while it was at work; start it again.")
 
 

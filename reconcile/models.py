@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime
 from typing import Self
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,6 +11,9 @@ from django.db.models import F, Q
 from ledger.models import Case, Operation, OperationType, TieoutNow
 from ledger.rules.states import Standing
 from reconcile.classes import ItemClass
+
+UNKNOWN_ZONE = (ZoneInfoNotFoundError, ValueError, OSError)
+"""What a zone raises that this machine does not know, whatever its name is like."""
 
 
 class PlanQuerySet(models.QuerySet["Plan"]):
@@ -55,7 +58,7 @@ class Plan(models.Model):
 
     @property
     def zone(self) -> ZoneInfo:
-        """The zone in which its days begin and end."""
+        """The zone in which its days begin and end; raises one of UNKNOWN_ZONE."""
         return ZoneInfo(self.timezone)
 
 
@@ -243,7 +246,14 @@ class Finding(models.Model):
                 condition=Q(amount__isnull=True, currency="") | (Q(amount__isnull=False) & ~Q(currency="")),
             ),
         ]
-        indexes = [models.Index(name="finding_by_reference", fields=["item_class", "reference"])]
+        indexes = [
+            models.Index(name="finding_latest", fields=["item_class", "reference", "-id"]),
+            models.Index(
+                name="finding_latest_unnamed",
+                fields=["item_class", "fingerprint", "-id"],
+                condition=Q(reference=""),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.item_class} {self.reference}"

@@ -1,8 +1,13 @@
 """What a run proved is carried to the ledger as evidence, once, and moves there what it proves."""
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
 from ledger import actions
 from ledger.models import Case, Event, Lookup, Operation
 from ledger.rules.states import Outcome
+from reconcile.findings import BY_FINGERPRINT, BY_REFERENCE
+from reconcile.models import Finding
 from tests.reconcile.books import HELD, Books, adds_up, command_id, counts, key_of, record, refreshed
 
 
@@ -136,3 +141,78 @@ def test_a_dry_run_keeps_nothing_and_moves_nothing(listed: Books) -> None:
     assert Event.objects.count() == events
     assert not Case.objects.filter(operation=None).exists()
     assert list(Operation.objects.order_by("pk").values()) == before
+
+
+def reads_of_lines(books: Books) -> int:
+    """Run, and count how often the run's lines were read."""
+    with CaptureQueriesContext(connection) as queries:
+        run, _ = books.run()
+    assert run.settled
+    asked = [query["sql"] for query in queries]
+    return sum(sql.startswith("SELECT") and 'FROM "reconcile_record"' in sql for sql in asked)
+
+
+def test_a_run_s_lines_are_read_as_often_for_many_findings_as_for_few(listed: Books) -> None:
+    """They have no index by reference: to look for each finding by itself would read them all each time."""
+    few, many = [1, 2, 3], range(10, 25)
+    counted = []
+    for orders in (few, many):
+        HELD.pages = []
+        for order in orders:
+            listed.claimed(f"{order}", Outcome.SUCCEEDED, reference=f"INV-{order}")
+            listed.claimed(f"{order}b", Outcome.UNCERTAIN)
+            doubled, single = key_of(f"{order}"), key_of(f"{order}b")
+            HELD.pages.append([record(order, key=doubled), record(order + 100, key=doubled)])
+            HELD.pages.append([record(order + 200, key=single), record(order + 300, key=f"x{order}")])
+        HELD.pages += [[record(n, key=key_of(f"{n}")), record(n + 100, key=key_of(f"{n}"))] for n in few]
+        HELD.pages += [[record(n + 200, key=key_of(f"{n}b"))] for n in few]
+        counted.append(reads_of_lines(listed))
+    assert counted[0] == counted[1]
+    assert Lookup.objects.filter(verdict="several").count() == 18
+    assert Operation.objects.filter(evidence="lookup").count() == 18
+
+
+def test_two_differences_without_an_operation_under_one_reference_are_one_case(listed: Books) -> None:
+    HELD.pages = [[record(1, key="older"), record(2, key="older"), record(3, key="other")]]
+    run, found = listed.run()
+    assert len(found) == 3
+    assert Case.objects.count() == 2
+    assert run.settled == {"opened": 2}
+
+
+def test_what_the_last_run_did_not_look_at_is_carried_on_from_the_one_before(listed: Books) -> None:
+    """A run over a few days, or one that broke off, opens no case a second time afterwards."""
+    HELD.pages = [[record(2, key="newer")]]
+    first, before = listed.run()
+    HELD.pages = [[]]
+    listed.run()
+    HELD.pages = [[record(2, key="newer")]]
+    _, after = listed.run()
+    assert [finding.case for finding in after] == [finding.case for finding in before]
+    assert [finding.first_seen_at for finding in after] == [first.started_at]
+
+
+def test_the_latest_finding_is_read_without_those_before_it(listed: Books) -> None:
+    """A difference that is open for years has one finding for each run; only the last is read."""
+    HELD.pages = [[record(1, key=key_of("1")), record(2, key=None)]]
+    listed.run()
+    named, unnamed = Finding.objects.order_by("-reference")
+    for finding in (named, unnamed):
+        fields = {
+            field.name: getattr(finding, field.name) for field in Finding._meta.fields if field.name != "id"
+        }
+        Finding.objects.bulk_create([Finding(**fields) for _ in range(500)])
+    with connection.cursor() as cursor:
+        for statement, finding, name in (
+            (BY_REFERENCE, named, named.reference),
+            (BY_FINGERPRINT, unnamed, unnamed.fingerprint),
+        ):
+            latest = Finding.objects.filter(fingerprint=finding.fingerprint).order_by("-id").first()
+            asked = {"classes": [finding.item_class], "names": [name], "plan": listed.plan.pk, "run": 0}
+            cursor.execute(statement, asked)
+            assert latest is not None
+            assert cursor.fetchall() == [(latest.pk,)]
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS OFF, TIMING OFF) {statement}", asked)
+            plan = "\n".join(row for (row,) in cursor.fetchall())
+            assert "finding_latest" in plan, plan
+            assert "Sort" not in plan, plan
