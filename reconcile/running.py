@@ -13,8 +13,10 @@ from ledger.models import TieoutNow, database_now
 from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed, TieoutError
 from reconcile import absences, actions, comparing, findings, leasing, pulling, reports, tying
-from reconcile.models import Finding, Plan, Run
+from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
 
+FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
+"""Days that a window may begin or end with: none before computers, none whose morrow cannot be told."""
 UNFORESEEN = "Something went wrong in Tieout ({name}); the log says what."
 
 
@@ -28,15 +30,31 @@ class NotWhole(TieoutError):
 
 
 def window(plan: Plan, first: date | None, last: date | None) -> tuple[datetime, datetime]:
-    """Return a half-open window in the plan's zone; a last day belongs to it. Malformed where it is empty.
+    """Return a half-open window in the plan's zone; a last day belongs to it. Malformed where it cannot be.
 
     Without days it ends now and is as long as the plan says; with one of them, that end is given.
     """
+    _known_zone(plan)
+    if not all(FIRST_DAY <= day <= LAST_DAY for day in (first, last) if day is not None):
+        raise Malformed(f"The days of a window lie between {FIRST_DAY} and {LAST_DAY}.")
     to = database_now() if last is None else _midnight(plan, last + timedelta(days=1))
-    start = to - timedelta(seconds=plan.window_s) if first is None else _midnight(plan, first)
+    start = to - _length(plan, to) if first is None else _midnight(plan, first)
     if start >= to:
         raise Malformed("The window is empty: --from lies after its end.")
     return start, to
+
+
+def _length(plan: Plan, to: datetime) -> timedelta:
+    """Return how long the plan's window is; one that is longer than time itself begins with it."""
+    longest = to - datetime.combine(FIRST_DAY, time.min, tzinfo=UTC)
+    return timedelta(seconds=min(plan.window_s, max(longest.total_seconds(), 0)))
+
+
+def _known_zone(plan: Plan) -> None:
+    try:
+        _ = plan.zone
+    except UNKNOWN_ZONE:
+        raise Malformed(f'The time zone "{plan.timezone}" of {plan.name} is not known here.') from None
 
 
 def _midnight(plan: Plan, day: date) -> datetime:

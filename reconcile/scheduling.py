@@ -6,7 +6,6 @@ one run at a time: runs are long, and a worker has to stay free for sends and fo
 
 import logging
 from datetime import UTC, datetime
-from zoneinfo import ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 from django.db import transaction
@@ -15,18 +14,31 @@ from django_q.tasks import async_task
 
 from ledger.models import database_now
 from reconcile import leasing
-from reconcile.models import Plan, Run
+from reconcile.models import UNKNOWN_ZONE, Plan, Run
 
 TASK = "reconcile.tasks.run_plan"
 TASK_TIMEOUT_S = 1000
 """How long the queue lets a run work; retry must be three times as long, see Q_CLUSTER."""
 
 log = logging.getLogger(__name__)
+_said: set[tuple[int, str, str]] = set()
+"""Schedules that cannot be read, which this process has said: a sweep comes by every two seconds."""
+
+
+class Unscheduled(Exception):
+    """A plan's schedule or zone that cannot be read, or never comes."""
 
 
 def next_run(plan: Plan, after: datetime) -> datetime:
-    """Return when a scheduled plan runs next, in UTC; raises CronSimError or ZoneInfoNotFoundError."""
-    return next(CronSim(plan.schedule, after.astimezone(plan.zone))).astimezone(UTC)
+    """Return when a scheduled plan runs next, in UTC; raises Unscheduled."""
+    try:
+        return next(CronSim(plan.schedule, after.astimezone(plan.zone))).astimezone(UTC)
+    except CronSimError:
+        raise Unscheduled(f'its schedule "{plan.schedule}" cannot be read') from None
+    except StopIteration:
+        raise Unscheduled(f'its schedule "{plan.schedule}" names no day that comes') from None
+    except UNKNOWN_ZONE:
+        raise Unscheduled(f'its time zone "{plan.timezone}" is not known here') from None
 
 
 def due_plans(now: datetime) -> QuerySet[Plan]:
@@ -58,12 +70,19 @@ def _nudge(plan: Plan, now: datetime) -> bool:
     return ours
 
 
+def _say_once(plan: Plan, error: Unscheduled) -> None:
+    wrong = plan.pk, plan.schedule, plan.timezone
+    if wrong not in _said:
+        _said.add(wrong)
+        log.error("Plan %s never runs by itself: %s. Correct it and configure again.", plan.name, error)
+
+
 def _move_on(plan: Plan, now: datetime) -> bool:
     """Note when a plan runs next; False where another sweep was first, the plan has changed or is wrong."""
     try:
         next_run_at = next_run(plan, now)
-    except (CronSimError, ZoneInfoNotFoundError):
-        log.exception("plan %s never runs: its schedule cannot be read", plan.name)
+    except Unscheduled as error:
+        _say_once(plan, error)
         return False
     as_read = Plan.objects.filter(
         pk=plan.pk, next_run_at=plan.next_run_at, schedule=plan.schedule, timezone=plan.timezone

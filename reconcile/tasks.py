@@ -19,10 +19,10 @@ def run_plan(plan_id: int) -> int | None:
     if Run.objects.running().exclude(plan=plan).exists():
         scheduling.put_off(plan)
         return None
-    start, to = running.window(plan, None, None)
     try:
+        start, to = running.window(plan, None, None)
         run = actions.start(plan, window_from=start, window_to=to, actor=ACTOR)
-    except actions.AlreadyRunning as error:
+    except TieoutError as error:  # another run is at work, or its zone is not known here
         log.warning("plan %s was not run: %s", plan.name, error.detail)
         return None
     try:

@@ -11,7 +11,7 @@ from django.core.management import call_command
 
 from ledger.models import TieoutNow
 from reconcile.actions import start
-from reconcile.models import Run
+from reconcile.models import Plan, Run
 from reconcile.running import window
 from tests.processes import Manage, Spawn
 from tests.reconcile.books import Books, key_of
@@ -133,6 +133,41 @@ def test_what_keeps_it_from_running_is_2_and_plain_words(books: Books, run_manag
     assert "refused" in refusal(here("invoices")).lower()
     assert {run.state for run in Run.objects.all()} == {"failed"}
     assert all(run.why_failed for run in Run.objects.all())
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        ("--from", "0001-01-01", "--to", "9999-12-31"),
+        ("--to", "0001-01-01"),
+        ("--from", "0001-01-01"),
+        ("--to", "9999-12-31"),
+    ],
+)
+def test_a_day_that_no_window_can_have_is_2_in_words(listed: Books, days: tuple[str, ...]) -> None:
+    said = "The days of a window lie between 1970-01-01 and 9998-12-31."
+    assert refusal(here("invoices", *days)).strip() == said
+    assert not Run.objects.exists()
+
+
+def test_the_first_and_the_last_day_of_all_are_a_window(listed: Books) -> None:
+    for zone in ("Pacific/Kiritimati", "Etc/GMT+12"):
+        Plan.objects.update(timezone=zone)
+        assert here("invoices", "--from", "1970-01-01", "--to", "9998-12-31").returncode == 0
+
+
+def test_a_window_longer_than_time_begins_with_it(listed: Books) -> None:
+    Plan.objects.update(window_s=1e15)
+    assert here("invoices").returncode == 0
+    assert Run.objects.get().window_from.year == 1970
+
+
+@pytest.mark.parametrize("zone", ["Durban/Gone", "../etc/passwd", "Africa"])
+def test_a_zone_that_is_not_known_here_is_2_in_words(listed: Books, zone: str) -> None:
+    Plan.objects.update(timezone=zone)
+    for days in ((), ("--from", "2026-11-01")):
+        said = f'The time zone "{zone}" of invoices is not known here.'
+        assert refusal(here("invoices", *days)).strip() == said
 
 
 def test_it_is_ended_in_order_when_it_is_told_to_stop(books: Books, spawn: Spawn) -> None:

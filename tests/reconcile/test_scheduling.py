@@ -97,6 +97,35 @@ def test_one_plan_that_cannot_be_read_stops_no_other(listed: Books) -> None:
     assert scheduling.sweep() == 1
 
 
+@pytest.mark.parametrize(
+    ("schedule", "zone", "why"),
+    [
+        ("every morning", "UTC", 'its schedule "every morning" cannot be read'),
+        ("0 0 */31 1 1#2", "UTC", 'its schedule "0 0 */31 1 1#2" names no day that comes'),
+        ("0 6 * * *", "Durban", 'its time zone "Durban" is not known here'),
+        ("0 6 * * *", "../UTC", 'its time zone "../UTC" is not known here'),
+    ],
+)
+@pytest.mark.parametrize("next_run_at", [None, datetime(2026, 11, 1, tzinfo=UTC)])
+def test_a_plan_that_never_runs_is_said_once_and_not_with_every_sweep(
+    listed: Books,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    schedule: str,
+    zone: str,
+    why: str,
+    next_run_at: datetime | None,
+) -> None:
+    monkeypatch.setattr(scheduling, "_said", set())
+    Plan.objects.update(schedule=schedule, timezone=zone, next_run_at=next_run_at)
+    for _ in range(3):
+        assert scheduling.sweep() == 0
+    assert [line.getMessage() for line in caplog.records] == [
+        f"Plan invoices never runs by itself: {why}. Correct it and configure again."
+    ]
+
+
 def test_two_plans_that_are_due_at_once_run_one_after_the_other(listed: Books) -> None:
     """Two long runs would take both workers, and the silence of the queue for its death."""
     first = Plan.objects.get()
