@@ -200,7 +200,7 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
         reference=reference,
         amount=money[0],
         currency=money[1],
-        status=status,
+        status=records.shown(status),
         standing=(standing or Standing.PENDING).value,
         occurred_at=records.read_instant(records.search(map.occurred_at, item)),
         why=unreadable or ("" if reference else NO_REFERENCE),

@@ -14,6 +14,7 @@ from jmespath.exceptions import JMESPathError
 from ledger.rules import money
 from ledger.rules.calls import RecordMap
 from ledger.rules.digests import canonical
+from ledger.rules.redaction import redact_text
 from ledger.rules.states import Standing, Verdict
 
 TEXT_MAX = 200
@@ -128,6 +129,11 @@ def read_status(map: RecordMap, item: object) -> str:
     return str(value).lower() if isinstance(value, bool) else read_text(value, "status")
 
 
+def shown(status: str) -> str:
+    """Return a status as it may be kept and shown; its standing is read from the words as they came."""
+    return redact_text(status, limit=TEXT_MAX)
+
+
 def standing_of(map: RecordMap, status: str) -> Standing | None:
     """Say what a status means by the type's rules; None where they do not list it."""
     for standing, statuses in (
@@ -181,7 +187,7 @@ def read_record(map: RecordMap, item: object, *, assumed_currency: str = "") -> 
         reference=read_text(search(map.reference, item), "reference"),
         amount=amount,
         currency=currency,
-        status=status,
+        status=shown(status),
         standing=standing or Standing.PENDING,
         occurred_at=read_instant(search(map.occurred_at, item)),
         differs=() if standing else ("status",),
@@ -231,7 +237,7 @@ def judge(
     if lacking and complete:
         complete, why = False, f"A record that carries our reference has no amount: {lacking[0].id}."
     verdict = _verdict(compared, complete=complete)
-    return Found(verdict, complete, compared, others, why or _words(verdict, compared))
+    return Found(verdict, complete, compared, others, redact_text(why or _words(verdict, compared)))
 
 
 def _ours(

@@ -1,4 +1,4 @@
-"""Redaction on write: by configured path, by telling member names, and by patterns in text.
+"""Redaction on write, by patterns in text.
 
 It errs on the side of taking too much out. Known here: passwords, tokens, API keys and cookies after their
 names (plain, JSON, escaped JSON, HTML, URL, XML), bearer and basic credentials, credentials in addresses,
@@ -9,10 +9,6 @@ import base64
 import binascii
 import re
 import unicodedata
-from collections.abc import Sequence
-from decimal import Decimal
-
-from ledger.rules.paths import split
 
 REDACTED = "[redacted]"
 EMAIL = "[e-mail]"
@@ -20,8 +16,6 @@ CARD = "[card number]"
 
 READ_AT_MOST = 64_000
 """Characters of one text that are looked at; the rest is cut off, never passed on unread."""
-
-MAX_DEPTH = 100
 
 CARD_LENGTHS = range(13, 20)
 FIRST_DIGITS = ("2", "3", "4", "5", "6")
@@ -31,7 +25,6 @@ _NAMES = (
     r"password|passwd|passphrase|pwd|secret|token|credential|(?:api|access|private)[ _-]?key|session[ _-]?id"
     r"|card[ _-]?number|cvv|cvc"
 )
-_SECRET_NAME = re.compile(_NAMES + r"|authorization|cookie", re.IGNORECASE)
 
 # A quote as it stands in text, JSON within JSON, HTML and URLs; a value ends at the same kind of quote.
 _QUOTE = r"\\*[\"']|&(?:quot|apos|\#0?3[49]|\#x2[27]);|%2[27]|\\+u002[27]"
@@ -64,50 +57,10 @@ _EMAIL = re.compile(
 _DIGITS = re.compile(r"(?<![\d.])\d(?:[ \u00a0-]?\d){12,}(?!\d)")
 
 
-def redact(value: object, paths: Sequence[str] = ()) -> object:
-    """Return a JSON value without what is at `paths` or looks secret or personal.
-
-    A path such as "customer.email" goes through lists by itself. Characters that PostgreSQL cannot store are
-    removed as well. Raises ValueError for a path that cannot be read.
-    """
-    return _redact(value, [split(path) for path in paths], 0)
-
-
 def redact_text(text: str, limit: int = 300) -> str:
     """Return one line of foreign text, `limit` characters at most, without secrets or control characters."""
     line = " ".join(_by_pattern(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def _redact(value: object, paths: list[tuple[str, ...]], depth: int) -> object:
-    if () in paths or depth > MAX_DEPTH:
-        return REDACTED
-    if isinstance(value, dict):
-        return _members(value, paths, depth)
-    if isinstance(value, list | tuple):
-        return [
-            _redact(item, paths + _below(paths, str(index)), depth + 1) for index, item in enumerate(value)
-        ]
-    if value is None or isinstance(value, bool | float | Decimal):
-        return value
-    if isinstance(value, int):
-        return value if _without_cards(str(value)) == str(value) else CARD
-    return _by_pattern(str(value))
-
-
-def _members(value: dict[object, object], paths: list[tuple[str, ...]], depth: int) -> dict[str, object]:
-    kept: dict[str, object] = {}
-    for original, member in value.items():
-        name = _by_pattern(str(original))
-        while name in kept:  # two names may look alike once redacted, and neither member may be lost
-            name += "'"
-        secret = _SECRET_NAME.search(str(original)) and not (member is None or isinstance(member, bool))
-        kept[name] = REDACTED if secret else _redact(member, _below(paths, str(original)), depth + 1)
-    return kept
-
-
-def _below(paths: list[tuple[str, ...]], name: str) -> list[tuple[str, ...]]:
-    return [path[1:] for path in paths if path[:1] == (name,)]
 
 
 def _by_pattern(text: str) -> str:

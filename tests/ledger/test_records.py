@@ -65,6 +65,15 @@ OTHER = invoice(7, "order/webshop/48/v1")
 # --- refusals first: what is not absence
 
 
+def test_a_status_and_a_reason_are_kept_without_secrets_and_read_as_they_came() -> None:
+    said = "waits for thandi@example.com token=abc123secret"
+    seen = found(invoice(status=said), map=BOOKS.model_copy(update={"pending_statuses": (said,)}))
+    assert seen.stored()[0]["status"] == "waits for [e-mail] token=[redacted]"
+    assert seen.standing is Standing.PENDING
+    failed = found(complete=False, why="Failed for thandi@example.com.")
+    assert failed.why == "Failed for [e-mail]."
+
+
 def test_an_answer_that_was_not_read_to_its_end_is_never_absence() -> None:
     seen = found(complete=False, why="Read time-out after 10.0 s.")
     assert (seen.verdict, seen.complete, seen.why) == (

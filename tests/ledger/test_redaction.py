@@ -4,14 +4,13 @@ import base64
 import html
 import json
 import time
-from decimal import Decimal
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.rules.redaction import READ_AT_MOST, redact, redact_text
+from ledger.rules.redaction import READ_AT_MOST, redact_text
 
 SECRET = "hunter2-s3cr3t"
 CARD = "4111111111111111"
@@ -70,7 +69,6 @@ ARGUMENTS = {"user": "ann", "password": f'{SECRET} and "more"\'', "api_key": SEC
 def test_known_failure_43_secrets_are_found_however_they_are_escaped(text: str) -> None:
     assert "hunter2" not in redact_text(text, limit=2000)
     assert "more" not in redact_text(text, limit=2000)
-    assert "hunter2" not in json.dumps(redact({"message": text}))
 
 
 @pytest.mark.parametrize(
@@ -159,80 +157,6 @@ def test_a_large_answer_is_redacted_in_little_time() -> None:
     assert time.perf_counter() - begun < 15
 
 
-def test_configured_paths_are_taken_out_through_lists_and_odd_names() -> None:
-    record = {
-        "customer": {"email": "x", "name": "Acme"},
-        "lines": [{"note": "a", "sku": 1}, {"note": "b", "sku": 2}],
-        "a.b": {"c": 1, "d": 2},
-        "whole": {"x": 1},
-    }
-    paths = ["customer.email", "lines.note", "lines.1.sku", '"a.b".c', "whole", "not.there"]
-    assert redact(record, paths) == {
-        "customer": {"email": "[redacted]", "name": "Acme"},
-        "lines": [{"note": "[redacted]", "sku": 1}, {"note": "[redacted]", "sku": "[redacted]"}],
-        "a.b": {"c": "[redacted]", "d": 2},
-        "whole": "[redacted]",
-    }
-    assert record["customer"] == {"email": "x", "name": "Acme"}
-
-
-def test_a_path_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(ValueError, match="not a path"):
-        redact({}, ["customer..email"])
-
-
-def test_members_with_telling_names_are_taken_out_whole() -> None:
-    value = {
-        "password": "x",
-        "apiKey": "x",
-        "X-Api-Key": "x",
-        "access_token": {"value": "x"},
-        "Set-Cookie": ["a=1"],
-        "card_number": 4111,
-        "has_token": True,
-        "secret": None,
-        "total": "1240.00",
-    }
-    shown = redact(value)
-    assert shown == dict.fromkeys(list(value)[:6], "[redacted]") | {
-        "has_token": True,
-        "secret": None,
-        "total": "1240.00",
-    }
-
-
-def test_values_and_names_are_searched_by_pattern_at_any_depth() -> None:
-    value = [{"ann@example.com": [f"Bearer {SECRET}"], "bob@example.com": int(CARD)}, (CARD, Decimal("1.50"))]
-    assert redact(value) == [
-        {"[e-mail]": ["Bearer [redacted]"], "[e-mail]'": "[card number]"},
-        ["[card number]", Decimal("1.50")],
-    ]
-
-
-def test_what_the_database_cannot_store_is_removed() -> None:
-    assert redact({"a\x00": "b\x00\ud800\nc"}) == {"a": "b\nc"}
-
-
-def test_a_value_of_any_depth_can_be_redacted() -> None:
-    value: object = SECRET
-    for _ in range(5000):
-        value = [value]
-    assert "hunter" not in str(redact(value))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(JSON)
-def test_redacting_again_changes_nothing(value: object) -> None:
-    once = redact(value)
-    assert redact(once) == once
-
-
 @given(st.text(max_size=600))
 def test_any_text_becomes_one_storable_line(text: str) -> None:
     shown = redact_text(text)
@@ -242,7 +166,6 @@ def test_any_text_becomes_one_storable_line(text: str) -> None:
 
 
 def test_a_text_is_never_passed_on_unread() -> None:
-    shown = redact({"body": "x" * READ_AT_MOST + f" password={SECRET}"})
-    assert isinstance(shown, dict)
-    assert "hunter" not in shown["body"]
-    assert shown["body"].endswith("…")
+    shown = redact_text("x" * READ_AT_MOST + f" password={SECRET}", limit=2 * READ_AT_MOST)
+    assert "hunter" not in shown
+    assert shown.endswith("…")

@@ -82,3 +82,9 @@ def test_59_a_voided_record_is_a_finding_and_no_money(listed: Books) -> None:
     assert counts(run) == {"status_differs": 1}
     assert run.totals["destination"] == {"count": 0, "amounts": {}}
     adds_up(run)
+
+
+def test_a_status_of_the_list_is_kept_without_secrets(listed: Books) -> None:
+    HELD.pages = [[record(1, key=None, status="waits for thandi@example.com token=abc123secret")]]
+    run, _ = listed.run()
+    assert Record.objects.get(run=run).status == "waits for [e-mail] token=[redacted]"
