@@ -68,6 +68,8 @@ def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUI
         resolving.withdraw_locked(
             operation, open_permit, actor=actor, reason=reason, now=now, command_id=command_id
         )
+        # Nothing looked while the permit was open: what was due then is due again.
+        resolving.advance(operation, now)
 
 
 def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID, reference: str) -> None:
@@ -80,20 +82,17 @@ def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID,
         if not first_time(command_id, operation, action="attest", actor=actor):
             return
         _require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
-        resolving.void_permit(operation, "The operation is done.", now=now)
-        change(
+        resolving.complete_locked(
             operation,
+            now,
             kind="attested",
             actor=actor,
             reason=reason,
-            to=State.COMPLETED,
             command_id=command_id,
-            data={"reference": reference},
+            reference=reference,
             evidence=Evidence.ATTESTED,
             evidence_by=actor,
-            destination_reference=reference,
         )
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
 
 
 def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:

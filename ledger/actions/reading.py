@@ -72,7 +72,7 @@ def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup
 
 
 def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None:
-    """Return the person's own latest look-up of the last five minutes; it saw the last end, and all that was told."""
+    """Return the person's own latest look-up of five minutes; it saw the last end and all that was told."""
     attempts = tuple(operation.attempts.order_by("number"))
     last = attempts[-1] if attempts else None
     seen = Q(actor=actor, asked_at__gte=now - SITTING)

@@ -12,17 +12,16 @@ from ledger.actions import resolving
 from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked
 from ledger.actions.claiming import operation_of
+from ledger.actions.told import THERE, check_told, heed_late, hold_doubled
 from ledger.models import Attempt, Operation
 from ledger.rules import tokens
 from ledger.rules.digests import canonical, same
-from ledger.rules.errors import Malformed, OutcomeDiffers, StaleToken, TieoutError
+from ledger.rules.errors import OutcomeDiffers, StaleToken, TieoutError
 from ledger.rules.outcomes import Report
 from ledger.rules.redaction import redact_text
-from ledger.rules.states import CaseKind, Evidence, Outcome, State
+from ledger.rules.states import Evidence, Outcome, State
 from ledger.sql import statement
 
-SURPLUS = (CaseKind.SEVERAL, CaseKind.DIFFERS)
-"""Cases about what is there, which a success does not answer."""
 REVISION_OF_A_FIRST_SUCCESS = 3
 """Accepted, started, succeeded; where more has happened, another success may have been told."""
 
@@ -44,7 +43,7 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
         attempt = operation.attempts.get(uid=attempt_uid)
         if not same(attempt.token_hash, tokens.token_hash(token)):
             _keep_late(operation, attempt, report, actor=actor, reason="Reported under a void token.")
-            _hold_doubled(operation, report.destination_reference, report.outcome, now)
+            _heed(operation, report, now)
             refusal = StaleToken("The attempt's token is void. What was reported is kept as evidence.")
         elif attempt.closed_at is None:
             _close(operation, attempt, report, now, actor=actor)
@@ -74,7 +73,7 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
         operation_id, revision = row
         if revision > REVISION_OF_A_FIRST_SUCCESS:
             with locked(operation_id) as (operation, now):
-                _hold_if_told_otherwise(operation, now)
+                check_told(operation, now)
     return True
 
 
@@ -118,60 +117,37 @@ def _late(
         return None
     if deciding and report.outcome is Outcome.ACCEPTED:
         resolving.accept_late(operation, attempt, now, actor=actor)
-    _hold_doubled(operation, report.destination_reference, report.outcome, now)
+    else:
+        _heed(operation, report, now)
     return OutcomeDiffers(
         "The attempt is closed with another outcome. What was reported is kept as evidence."
     )
 
 
+def _heed(operation: Operation, report: Report, now: datetime) -> None:
+    """Let what is only kept still stop a second effect, and show one that was made."""
+    if report.outcome in THERE:
+        heed_late(operation, now)
+    if report.outcome is Outcome.SUCCEEDED:
+        hold_doubled(operation, report.destination_reference, now)
+
+
 def _complete_late(
     operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str
 ) -> None:
-    reason = "A late success of the latest try."
     attempt.outcome_digest = _digest(report)  # so that its repetition is one
     attempt.save(update_fields=["outcome_digest"])
-    change(
+    resolving.complete_locked(
         operation,
+        now,
         kind="settled",
         actor=actor,
-        reason=reason,
-        to=State.COMPLETED,
+        reason="A late success of the latest try.",
         attempt=attempt,
-        data={"reference": report.destination_reference},
+        reference=report.destination_reference,
         evidence=Evidence.ANSWER,
         evidence_by=actor,
-        destination_reference=report.destination_reference,
     )
-    resolving.void_permit(operation, "The operation is done.", now=now)
-    case = operation.cases.open().first()
-    if case is not None and case.kind not in SURPLUS:
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now)
-    _hold_if_told_otherwise(operation, now)
-
-
-def _hold_doubled(operation: Operation, reference: str, outcome: Outcome, now: datetime) -> None:
-    """Open a duplicate case where a success names another record than the one that is known."""
-    known = operation.destination_reference
-    if outcome is Outcome.SUCCEEDED and reference and known and reference != known:
-        resolving.hold_locked(
-            operation,
-            CaseKind.SEVERAL,
-            actor="policy",
-            reason="A late success names a second record.",
-            now=now,
-            data={"reference": reference},
-        )
-
-
-def _hold_if_told_otherwise(operation: Operation, now: datetime) -> None:
-    """Open that case where the other success was told first, and nobody has proved its absence since."""
-    told = operation.events.filter(kind="late", data__outcome=Outcome.SUCCEEDED).select_related("attempt")
-    for event in told:
-        cleared_at = event.attempt.cleared_at if event.attempt else None
-        if cleared_at is None or cleared_at < event.at:
-            _hold_doubled(operation, event.data["reference"], Outcome.SUCCEEDED, now)
-    for earlier in operation.attempts.in_doubt().filter(outcome=Outcome.SUCCEEDED):
-        _hold_doubled(operation, earlier.destination_reference, Outcome.SUCCEEDED, now)
 
 
 def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str) -> None:
@@ -201,15 +177,6 @@ def _digest(report: Report) -> str:
         report.retry_after_s,
     ]
     return hashlib.sha256(canonical([None if part is None else str(part) for part in parts])).hexdigest()
-
-
-def checked(report: Report) -> Report:
-    """Return a caller's report; raises Malformed for a success of something accepted only, and the like."""
-    if report.http_status is not None and not 100 <= report.http_status <= 599:
-        raise Malformed("http_status is from 100 to 599.")
-    if report.retry_after_s is not None and not 0 <= report.retry_after_s <= 366 * 86400:
-        raise Malformed("retry_after_s is from 0 to a year, in seconds.")
-    return report
 
 
 def _reply(operation: Operation) -> Reply:

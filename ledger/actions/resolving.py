@@ -6,12 +6,41 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ledger.actions.changing import change, locked
+from ledger.actions.holding import (
+    close_locked,
+    hold,
+    hold_locked,
+    reopen,
+    reopen_locked,
+    void_permit,
+    withdraw_locked,
+)
 from ledger.actions.reading import facts, latest_lookup, lookup_fact, match_of
-from ledger.models import Attempt, Case, Lookup, Operation, Permit
+from ledger.actions.told import SURPLUS, check_told, heed_late, told_late
+from ledger.models import Attempt, Operation, Permit
 from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
 from ledger.rules.errors import LostRace
 from ledger.rules.facts import LEASE_EXPIRED
 from ledger.rules.states import CaseKind, Evidence, Outcome, Standing, State
+
+__all__ = [
+    "accept_late",
+    "advance",
+    "clear",
+    "close_locked",
+    "complete_locked",
+    "expire",
+    "expire_locked",
+    "found_before_send",
+    "hold",
+    "hold_locked",
+    "reopen",
+    "reopen_locked",
+    "settle",
+    "settle_attempt",
+    "void_permit",
+    "withdraw_locked",
+]
 
 STEPS_MAX = 6
 NEVER_STARTED = "never_started"
@@ -96,20 +125,53 @@ def _complete(operation: Operation, attempt: Attempt | None, now: datetime) -> N
     record = match_of(lookup) if lookup else None
     if lookup is None or record is None:
         raise LostRace("The look-up that found it is no longer the latest one; read it again.")
-    change(
+    complete_locked(
         operation,
+        now,
         kind="settled",
         actor="policy",
         reason="The check found one match.",
-        to=State.COMPLETED,
         attempt=attempt,
-        data={"lookup": str(lookup.uid), "reference": record["id"]},
+        data={"lookup": str(lookup.uid)},
         evidence=Evidence.LOOKUP,
         evidence_by=lookup.actor,
-        destination_reference=record["id"],
+        reference=record["id"],
+    )
+
+
+def complete_locked(
+    operation: Operation,
+    now: datetime,
+    *,
+    kind: str,
+    actor: str,
+    reason: str,
+    reference: str,
+    evidence: Evidence,
+    evidence_by: str,
+    attempt: Attempt | None = None,
+    command_id: uuid.UUID | None = None,
+    data: dict[str, object] | None = None,
+) -> None:
+    """Complete a locked operation; a case that this does not answer stays, or is opened by what was told."""
+    change(
+        operation,
+        kind=kind,
+        actor=actor,
+        reason=reason,
+        to=State.COMPLETED,
+        attempt=attempt,
+        command_id=command_id,
+        data={**(data or {}), "reference": reference},
+        evidence=evidence,
+        evidence_by=evidence_by,
+        destination_reference=reference,
     )
     void_permit(operation, "The operation is done.", now=now)
-    close_locked(operation, actor="policy", reason="The check found one match.", now=now)
+    case = operation.cases.open().first()
+    if evidence is not Evidence.ANSWER or (case is not None and case.kind not in SURPLUS):
+        close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
+    check_told(operation, now)
 
 
 def _fail(operation: Operation, step: Step, now: datetime) -> None:
@@ -142,87 +204,6 @@ def _permit_by_policy(operation: Operation, step: Step, now: datetime) -> None:
         reason=step.why,
         data={"permit": str(permit.uid)},
         look_at=None,
-    )
-
-
-def withdraw_locked(
-    operation: Operation,
-    permit: Permit,
-    *,
-    actor: str,
-    reason: str,
-    now: datetime,
-    kind: str = "withdrawn",
-    command_id: uuid.UUID | None = None,
-) -> None:
-    """Withdraw an open permit of a locked operation."""
-    permit.withdrawn_at, permit.withdrawn_by = now, actor
-    permit.save(update_fields=["withdrawn_at", "withdrawn_by"])
-    data = {"permit": str(permit.uid)}
-    change(operation, kind=kind, actor=actor, reason=reason, command_id=command_id, data=data)
-
-
-def void_permit(operation: Operation, reason: str, *, now: datetime) -> None:
-    """Withdraw the open permit of a locked operation, if there is one."""
-    permit = operation.permits.open().first()
-    if permit is not None:
-        withdraw_locked(operation, permit, actor="policy", reason=reason, now=now)
-
-
-def hold_locked(
-    operation: Operation,
-    kind: CaseKind,
-    *,
-    actor: str,
-    reason: str,
-    now: datetime,
-    data: dict[str, object] | None = None,
-) -> Case:
-    """Open the one case of a locked operation, or give the open one its newer name."""
-    case = operation.cases.open().first()
-    if case is not None and case.kind == kind:
-        return case
-    if case is None:
-        due_s = operation.operation_type.reviewing.due_s
-        case = Case.objects.create(
-            operation=operation,
-            kind=kind,
-            owner=operation.operation_type.owner,
-            opened_at=now,
-            due_at=now + timedelta(seconds=due_s),
-        )
-    else:
-        case.kind = kind
-        case.save(update_fields=["kind"])
-    change(
-        operation,
-        kind="held",
-        actor=actor,
-        reason=reason,
-        data={"case": str(case.uid), "case_kind": kind, **(data or {})},
-        held_at=operation.held_at or now,
-        look_at=None,
-    )
-    return case
-
-
-def close_locked(
-    operation: Operation, *, actor: str, reason: str, now: datetime, command_id: uuid.UUID | None = None
-) -> None:
-    """Close the open case of a locked operation, if there is one."""
-    case = operation.cases.open().first()
-    if case is None:
-        return
-    case.closed_at, case.closed_by = now, actor
-    case.save(update_fields=["closed_at", "closed_by"])
-    change(
-        operation,
-        kind="closed",
-        actor=actor,
-        reason=reason,
-        command_id=command_id,
-        data={"case": str(case.uid)},
-        held_at=None,
     )
 
 
@@ -269,11 +250,20 @@ def settle_attempt(
         data=data,
         **fields,
     )
+    _after(operation, conclusion, now)
+    return conclusion
+
+
+def _after(operation: Operation, conclusion: Conclusion, now: datetime) -> None:
+    """Open the case that an attempt's end asks for, and go on as far as no network is needed."""
     if conclusion.case is not None:
         hold_locked(operation, conclusion.case, actor="policy", reason=conclusion.why, now=now)
-    if conclusion.state is State.UNCERTAIN:
+    if conclusion.state is State.COMPLETED:
+        check_told(operation, now)
+    elif told_late(operation):
+        heed_late(operation, now)
+    elif conclusion.state is State.UNCERTAIN:
         advance(operation, now)
-    return conclusion
 
 
 def expire(operation_id: int, *, actor: str) -> bool:
@@ -308,49 +298,6 @@ def settle(operation_id: int, *, actor: str) -> Step:
         if operation.state == State.RUNNING:
             expire_locked(operation, now, actor=actor)
         return advance(operation, now)
-
-
-def hold(
-    operation_id: int, *, kind: CaseKind, actor: str, reason: str, data: dict[str, object] | None = None
-) -> Case:
-    """Stop for a person; the state stays what is known."""
-    with locked(operation_id) as (operation, now):
-        return hold_locked(operation, kind, actor=actor, reason=reason, now=now, data=data)
-
-
-def reopen(operation_id: int, *, kind: CaseKind, actor: str, reason: str) -> Case:
-    """Take a finished operation back into doubt, with a case; nothing automatic follows."""
-    with locked(operation_id) as (operation, now):
-        return reopen_locked(operation, kind, actor=actor, reason=reason, now=now)
-
-
-def reopen_locked(
-    operation: Operation,
-    kind: CaseKind,
-    *,
-    actor: str,
-    reason: str,
-    now: datetime,
-    lookup: Lookup | None = None,
-) -> Case:
-    """Do the same for a locked operation; one that is not finished is only held."""
-    void_permit(operation, reason, now=now)
-    if operation.state in (State.COMPLETED, State.FAILED):
-        data = {"lookup": str(lookup.uid)} if lookup else {}
-        # What was found speaks against every proof of absence before it.
-        operation.attempts.filter(cleared_at__isnull=False).update(cleared_at=None)
-        change(
-            operation,
-            kind="reopened",
-            actor=actor,
-            reason=reason,
-            to=State.UNCERTAIN,
-            data=data,
-            finished_at=None,
-            cancelled_at=None,
-            held_at=now if operation.held_at is not None else None,
-        )
-    return hold_locked(operation, kind, actor=actor, reason=reason, now=now)
 
 
 def accept_late(operation: Operation, attempt: Attempt, now: datetime, *, actor: str) -> None:

@@ -6,16 +6,17 @@
 | the lease's end, started                    | running                     | uncertain  |              |
 | the lease's end, never started              | running                     | pending    | is no try    |
 | late success, latest attempt                | uncertain                   | completed  | permit void  |
-| late success, earlier attempt               | anything                    | (same)     | kept         |
+| late success, earlier attempt               | running                     | (same)     | kept         |
+| late success or "accepted", any attempt     | pending, failed             | uncertain  | case         |
+| late success, earlier attempt, void token   | uncertain                   | (same)     | case         |
 | late success that names a second record     | completed, before or after  | (same)     | case         |
 | late "accepted", latest attempt             | uncertain                   | (same)     | never resent |
 | late refusal                                | uncertain                   | (same)     | kept         |
-| anything under a void token                 | anything                    | (same)     | kept         |
+| anything under a void token                 | running, completed          | (same)     | kept         |
 """
 
 import uuid
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from django.db import connection
@@ -24,25 +25,20 @@ from ledger import actions
 from ledger.actions import Report
 from ledger.models import Attempt, Event, Operation
 from ledger.rules.decisions import Next
-from ledger.rules.errors import Malformed, OutcomeDiffers, PayloadChanged, StaleToken, StartedElsewhere
+from ledger.rules.errors import (
+    Malformed,
+    OutcomeDiffers,
+    PayloadChanged,
+    StaleToken,
+    StartedElsewhere,
+)
 from ledger.rules.states import CaseKind, Outcome, State
 from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.trails import kinds, sound
+from tests.ledger.tries import fell_silent, record, two_tries
 
 SERVER_ERROR = Report(Outcome.UNCERTAIN, http_status=500, error_code="http_500", message="Answered with 500.")
-
-
-def record(attempt: Attempt, token: str, report: Report) -> actions.Reply:
-    return actions.record(attempt.uid, token=token, report=report, actor="api:shop")
-
-
-def fell_silent(clock: Clock, **columns: Any) -> tuple[Operation, Attempt, str]:
-    """A try whose lease ended without a word."""
-    operation, attempt, token = make.claimed(make.kind(**columns))
-    clock.advance(61)
-    assert actions.expire(operation.pk, actor="worker")
-    return make.again(operation), attempt, token
 
 
 # --- an outcome speaks for its own attempt only
@@ -245,7 +241,7 @@ def test_the_same_outcome_again_changes_nothing(database: Database) -> None:
 
 
 def test_9_another_outcome_is_refused_and_kept(database: Database) -> None:
-    for first, second in ((make.done(), make.REFUSED), (make.REFUSED, make.done())):
+    for first, second in ((make.done(), make.REFUSED), (make.REFUSED, make.UNREACHED)):
         operation, attempt, token = make.claimed(make.kind(name=first.outcome))
         record(attempt, token, first)
         state = make.again(operation).state
@@ -302,15 +298,6 @@ def test_what_was_accepted_as_is_told_late_is_not_sent_again(clock: Clock) -> No
     operation = sound(operation)
     assert operation.taken_at is not None and not operation.permits.open().exists()
     assert actions.settle(operation.pk, actor="worker").next is Next.WAIT
-
-
-def two_tries(clock: Clock) -> tuple[Operation, tuple[Attempt, str], tuple[Attempt, str]]:
-    """The first fell silent, and policy's permit let the same key go again."""
-    operation, attempt, token = fell_silent(clock, looks=False)
-    clock.advance(20)
-    _, second, second_token = make.claimed(operation.operation_type)
-    assert second.number == 2
-    return operation, (attempt, token), (second, second_token)
 
 
 def test_8_a_late_success_of_an_earlier_attempt_is_kept_and_does_not_overwrite(clock: Clock) -> None:

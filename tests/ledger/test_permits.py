@@ -162,6 +162,16 @@ def test_undone_in_time_nothing_is_sent_and_it_stands_as_before(clock: Clock) ->
         actions.withdraw(operation.pk, actor="ann", reason="Again.", command_id=uuid.uuid4())
 
 
+def test_undone_after_software_looked_meanwhile_software_goes_on(clock: Clock) -> None:
+    operation = make.uncertain_operation(make.kind())
+    make.looked(operation, make.BLIND, actor="ann")
+    make.permitted(operation)
+    actions.settle(operation.pk, actor="worker")
+    assert make.again(operation).look_at is None
+    actions.withdraw(operation.pk, actor="ann", reason="Not yet.", command_id=uuid.uuid4())
+    assert sound(operation).look_at is not None
+
+
 def test_unused_it_lapses_back_to_its_case(clock: Clock) -> None:
     operation = held(clock, permit_for_s=3600)
     make.looked(operation, actor="ann")

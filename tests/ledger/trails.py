@@ -18,6 +18,9 @@ def sound(operation: Operation) -> Operation:
     assert all(attempt.payload_digest == operation.payload_digest for attempt in attempts)
     assert (operation.held_at is not None) == operation.cases.open().exists()
     assert operation.permits.open().count() <= (operation.state in (State.UNCERTAIN, State.FAILED))
+    if operation.state == State.UNCERTAIN:
+        goes_on = operation.look_at is not None or operation.permits.open().exists()
+        assert goes_on or operation.held_at is not None, "nothing and nobody will take it up again"
     return operation
 
 

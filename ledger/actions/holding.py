@@ -1,0 +1,132 @@
+"""Stop for a person and go on: cases, permits taken back, and what was finished and is in doubt again."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from ledger.actions.changing import change, locked
+from ledger.models import Case, Lookup, Operation, Permit
+from ledger.rules.states import CaseKind, State
+
+
+def withdraw_locked(
+    operation: Operation,
+    permit: Permit,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    kind: str = "withdrawn",
+    command_id: uuid.UUID | None = None,
+) -> None:
+    """Withdraw an open permit of a locked operation."""
+    permit.withdrawn_at, permit.withdrawn_by = now, actor
+    permit.save(update_fields=["withdrawn_at", "withdrawn_by"])
+    data = {"permit": str(permit.uid)}
+    change(operation, kind=kind, actor=actor, reason=reason, command_id=command_id, data=data)
+
+
+def void_permit(operation: Operation, reason: str, *, now: datetime) -> None:
+    """Withdraw the open permit of a locked operation, if there is one."""
+    permit = operation.permits.open().first()
+    if permit is not None:
+        withdraw_locked(operation, permit, actor="policy", reason=reason, now=now)
+
+
+def hold_locked(
+    operation: Operation,
+    kind: CaseKind,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    data: dict[str, object] | None = None,
+) -> Case:
+    """Open the one case of a locked operation, or give the open one its newer name."""
+    case = operation.cases.open().first()
+    if case is not None and case.kind == kind:
+        return case
+    if case is None:
+        due_s = operation.operation_type.reviewing.due_s
+        case = Case.objects.create(
+            operation=operation,
+            kind=kind,
+            owner=operation.operation_type.owner,
+            opened_at=now,
+            due_at=now + timedelta(seconds=due_s),
+        )
+    else:
+        case.kind = kind
+        case.save(update_fields=["kind"])
+    change(
+        operation,
+        kind="held",
+        actor=actor,
+        reason=reason,
+        data={"case": str(case.uid), "case_kind": kind, **(data or {})},
+        held_at=operation.held_at or now,
+        look_at=None,
+    )
+    return case
+
+
+def close_locked(
+    operation: Operation, *, actor: str, reason: str, now: datetime, command_id: uuid.UUID | None = None
+) -> None:
+    """Close the open case of a locked operation, if there is one."""
+    case = operation.cases.open().first()
+    if case is None:
+        return
+    case.closed_at, case.closed_by = now, actor
+    case.save(update_fields=["closed_at", "closed_by"])
+    change(
+        operation,
+        kind="closed",
+        actor=actor,
+        reason=reason,
+        command_id=command_id,
+        data={"case": str(case.uid)},
+        held_at=None,
+    )
+
+
+def hold(
+    operation_id: int, *, kind: CaseKind, actor: str, reason: str, data: dict[str, object] | None = None
+) -> Case:
+    """Stop for a person; the state stays what is known."""
+    with locked(operation_id) as (operation, now):
+        return hold_locked(operation, kind, actor=actor, reason=reason, now=now, data=data)
+
+
+def reopen(operation_id: int, *, kind: CaseKind, actor: str, reason: str) -> Case:
+    """Take a finished operation back into doubt, with a case; nothing automatic follows."""
+    with locked(operation_id) as (operation, now):
+        return reopen_locked(operation, kind, actor=actor, reason=reason, now=now)
+
+
+def reopen_locked(
+    operation: Operation,
+    kind: CaseKind,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    lookup: Lookup | None = None,
+) -> Case:
+    """Do the same for a locked operation; one that is not finished is only held."""
+    void_permit(operation, reason, now=now)
+    if operation.state in (State.COMPLETED, State.FAILED):
+        data = {"lookup": str(lookup.uid)} if lookup else {}
+        # What was found speaks against every proof of absence before it.
+        operation.attempts.filter(cleared_at__isnull=False).update(cleared_at=None)
+        change(
+            operation,
+            kind="reopened",
+            actor=actor,
+            reason=reason,
+            to=State.UNCERTAIN,
+            data=data,
+            finished_at=None,
+            cancelled_at=None,
+            held_at=now if operation.held_at is not None else None,
+        )
+    return hold_locked(operation, kind, actor=actor, reason=reason, now=now)

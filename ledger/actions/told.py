@@ -1,0 +1,73 @@
+"""What was told late of an effect, and what it speaks against."""
+
+from datetime import datetime
+
+from django.db.models import Max
+
+from ledger.actions.changing import change
+from ledger.actions.holding import hold_locked, reopen_locked, void_permit
+from ledger.models import Event, Operation
+from ledger.rules.states import CaseKind, Outcome, State
+
+THERE = (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+SURPLUS = (CaseKind.SEVERAL, CaseKind.DIFFERS)
+"""Cases about what is there, which a success does not answer."""
+
+
+def told_late(operation: Operation) -> list[Event]:
+    """Return the successes and acceptances told late whose absence nobody has proved since."""
+    proved_at = _proved_at(operation)
+    late = operation.events.filter(kind="late", data__outcome__in=THERE).select_related("attempt")
+    return [event for event in late if not _disproved(event, proved_at)]
+
+
+def _proved_at(operation: Operation) -> datetime | None:
+    at: datetime | None = operation.lookups.filter(proof=True).aggregate(at=Max("asked_at"))["at"]
+    return at
+
+
+def _disproved(event: Event, proved_at: datetime | None) -> bool:
+    cleared_at = event.attempt.cleared_at if event.attempt else None
+    return any(at is not None and at >= event.at for at in (cleared_at, proved_at))
+
+
+def heed_late(operation: Operation, now: datetime) -> None:
+    """Stop a locked operation that was taken for not done, or would be, against what was told late.
+
+    What waits becomes a doubt as well, so that a person may confirm it, which a hold alone would not allow.
+    """
+    reason = "Told late: it is there, or may be. Nothing is sent again by itself."
+    case = operation.cases.open().first()
+    if operation.state in (State.COMPLETED, State.RUNNING):
+        return
+    if operation.state == State.UNCERTAIN and case is not None and case.kind in SURPLUS:
+        void_permit(operation, reason, now=now)
+        return
+    if operation.state == State.PENDING:
+        change(operation, kind="settled", actor="policy", reason=reason, to=State.FAILED)
+    reopen_locked(operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now)
+
+
+def hold_doubled(operation: Operation, reference: str, now: datetime) -> None:
+    """Open a duplicate case where a success names another record than the one that is known."""
+    known = operation.destination_reference
+    if operation.state == State.COMPLETED and reference and known and reference != known:
+        hold_locked(
+            operation,
+            CaseKind.SEVERAL,
+            actor="policy",
+            reason="A late success names a second record.",
+            now=now,
+            data={"reference": reference},
+        )
+
+
+def check_told(operation: Operation, now: datetime) -> None:
+    """Open that case where the other success was told first: for whatever has just completed."""
+    for event in told_late(operation):
+        if event.data["outcome"] == Outcome.SUCCEEDED:
+            hold_doubled(operation, event.data["reference"], now)
+    proved_at = _proved_at(operation)
+    for earlier in operation.attempts.in_doubt().filter(outcome=Outcome.SUCCEEDED):
+        if proved_at is None or earlier.closed_at is None or proved_at < earlier.closed_at:
+            hold_doubled(operation, earlier.destination_reference, now)

@@ -1,0 +1,90 @@
+"""A success that is told late is followed by no second one: what was taken for not done is in doubt again."""
+
+import uuid
+
+import pytest
+
+from ledger import actions
+from ledger.actions import Report
+from ledger.models import OperationType, database_now
+from ledger.rules.errors import NotNow, OutcomeDiffers, StaleToken
+from ledger.rules.states import CaseKind, State
+from tests import factories as make
+from tests.databases import Clock
+from tests.ledger.finds import standing
+from tests.ledger.tries import fell_silent, record, two_tries
+
+
+@pytest.mark.parametrize("report", [make.done("INV-1"), make.TAKEN])
+@pytest.mark.parametrize("tries", [5, 1])
+def test_a_success_told_after_absence_was_proved_is_not_done_a_second_time(
+    clock: Clock, report: Report, tries: int
+) -> None:
+    operation, attempt, token = fell_silent(clock, retry={"attempts": tries})
+    clock.advance(60)
+    make.looked(operation)
+    assert make.again(operation).state == (State.PENDING if tries > 1 else State.FAILED)
+    with pytest.raises(OutcomeDiffers):
+        record(attempt, token, report)
+    assert standing(operation) == "uncertain: there_after_all"
+    clock.advance(60)
+    assert actions.claim(make.submission(operation.operation_type), actor="api:shop").decision == "hold"
+
+
+def test_what_was_told_of_an_earlier_try_stops_the_one_under_way_from_being_followed(clock: Clock) -> None:
+    operation, attempt, token = fell_silent(clock)
+    clock.advance(60)
+    make.looked(operation)
+    clock.advance(60)
+    _, second, second_token = make.claimed(operation.operation_type)
+    with pytest.raises(OutcomeDiffers):
+        record(attempt, token, make.done("INV-1"))
+    record(second, second_token, make.UNREACHED)
+    assert standing(operation) == "uncertain: there_after_all"
+
+
+@pytest.mark.parametrize("report", [make.UNREACHED, make.REFUSED, make.SILENCE])
+def test_a_success_under_a_void_token_stops_what_comes_after(clock: Clock, report: Report) -> None:
+    kind, name = make.kind(), uuid.uuid4()
+    _, attempt, void = make.claimed(kind, attempt_id=name)
+    operation, _, token = make.claimed(kind, attempt_id=name)
+    record(attempt, token, report)
+    with pytest.raises(StaleToken):
+        record(attempt, void, make.done("INV-1"))
+    assert standing(operation) == "uncertain: there_after_all"
+
+
+def test_a_check_from_before_a_late_success_allows_no_other_try(clock: Clock) -> None:
+    operation, first, second = two_tries(clock)
+    record(*second, make.SILENCE)
+    OperationType.objects.update(calls=make.kind(name="other").calls, lookup_proved_at=database_now())
+    clock.advance(60)
+    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+    make.looked(operation, actor="ann")
+    with pytest.raises(OutcomeDiffers):
+        record(*first, make.done("INV-1"))
+    with pytest.raises(NotNow, match="check made by you"):
+        make.permitted(operation)
+
+
+@pytest.mark.parametrize("late_first", [True, False])
+@pytest.mark.parametrize("end", ["look", "word"])
+def test_two_references_are_seen_whichever_came_first(clock: Clock, late_first: bool, end: str) -> None:
+    operation, first, second = two_tries(clock)
+    record(*second, make.SILENCE)
+    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+
+    def late() -> None:
+        with pytest.raises(OutcomeDiffers):
+            record(*first, make.done("INV-1"))
+
+    def completed() -> None:
+        if end == "look":
+            make.looked(operation, make.there(operation, "INV-2"))
+        else:
+            click = uuid.uuid4()
+            actions.attest(operation.pk, actor="ann", reason="Seen.", command_id=click, reference="INV-2")
+
+    for act in (late, completed) if late_first else (completed, late):
+        act()
+    assert standing(operation) == "completed: several"
