@@ -86,17 +86,27 @@ def follow(
     while len(appeared) < len(cases) and time.monotonic() < until:
         before = len(appeared)
         for name, operation in cases.items():
-            if name not in appeared and _has_become(
-                tieout.get(f"/api/v1/operations/{operation}").json(), name
-            ):
+            if name not in appeared and _has_become(_read(tieout, operation), name):
                 appeared[name] = operation
         if len(appeared) > before:
             write({name: appeared[name] for name in cases if name in appeared})
         time.sleep(BEAT_S)
 
 
-def _has_become(operation: dict[str, Any], name: str) -> bool:
+def _read(tieout: httpx.Client, operation: str) -> dict[str, Any] | None:
+    """Return an operation; None where Tieout cannot say now."""
+    try:
+        answer = tieout.get(f"/api/v1/operations/{operation}")
+    except httpx.TransportError:
+        return None
+    told: dict[str, Any] = answer.json()
+    return told if answer.status_code == httpx.codes.OK else None
+
+
+def _has_become(operation: dict[str, Any] | None, name: str) -> bool:
     """Say whether an operation has come to rest as this kind of case, or a person has moved it on since."""
+    if operation is None:
+        return False
     state, verdict = operation["state"], operation["verdict"]
     rest = {
         "one_match": state == "completed",

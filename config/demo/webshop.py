@@ -4,11 +4,15 @@ It keeps nothing: run again, it says the same under the same keys, and nothing i
 """
 
 import os
+import time
 import uuid
 
 import httpx
 
 from config.demo.afternoon import ORDERS, REMINDERS, Order, Reminder
+
+AGAIN = 60
+PAUSE_S = 1.0
 
 
 def main() -> None:
@@ -26,9 +30,10 @@ def main() -> None:
 
 def hand_over(tieout: httpx.Client, order: Order) -> str:
     """Hand an order's invoice over; the answer says which operation it is, also when it was known already."""
-    answer = tieout.post(
+    answer = ask(
+        tieout,
         "/api/v1/operations",
-        json={
+        {
             "type": "invoice.create",
             "source": {"system": "webshop", "reference": str(order.number), "version": "1"},
             "description": f"Order {order.number}",
@@ -44,14 +49,16 @@ def hand_over(tieout: httpx.Client, order: Order) -> str:
 def remind(tieout: httpx.Client, mailroom: httpx.Client, reminder: Reminder) -> str:
     """Claim a reminder, send it where the claim says so, and say how it went, unless this one dies first."""
     payload = {"to": reminder.to, "text": f"Your order {reminder.order} is not paid yet."}
-    answer = tieout.post(
+    answer = ask(
+        tieout,
         "/api/v1/operations/claim",
-        json={
+        {
             "type": "reminder.send",
             "source": reminder.source,
             "description": f"Reminder for order {reminder.order}",
             "subject": reminder.to.partition("@")[2],
             "payload": payload,
+            # The same one again, should this answer be lost.
             "attempt_id": str(uuid.uuid4()),
         },
     )
@@ -60,7 +67,7 @@ def remind(tieout: httpx.Client, mailroom: httpx.Client, reminder: Reminder) -> 
         attempt = claimed["attempt"]
         place = f"/api/v1/attempts/{attempt['id']}"
         start = {"token": attempt["token"], "start_id": str(uuid.uuid4())}
-        tieout.post(f"{place}/start", json=start).raise_for_status()
+        ask(tieout, f"{place}/start", start).raise_for_status()
         sent = mailroom.post("/reminders", json=payload)
         sent.raise_for_status()
         if not reminder.dies:
@@ -69,14 +76,28 @@ def remind(tieout: httpx.Client, mailroom: httpx.Client, reminder: Reminder) -> 
                 "outcome": "succeeded",
                 "destination_reference": sent.json()["id"],
             }
-            tieout.post(f"{place}/outcome", json=proof).raise_for_status()
+            ask(tieout, f"{place}/outcome", proof).raise_for_status()
     return known(answer)
+
+
+def ask(tieout: httpx.Client, path: str, body: dict[str, object]) -> httpx.Response:
+    """Say it until Tieout answers: saying it again is safe, for Tieout tells a repetition from a new wish."""
+    for _ in range(AGAIN):
+        try:
+            answer = tieout.post(path, json=body)
+        except httpx.TransportError:
+            time.sleep(PAUSE_S)
+            continue
+        if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+            return answer
+        time.sleep(PAUSE_S)
+    raise RuntimeError(f"Tieout did not answer within {AGAIN} tries.")
 
 
 def known(answer: httpx.Response) -> str:
     """Return the operation's id from any answer that names it."""
     told = answer.json()
-    if "operation" not in told:
+    if told.get("operation") is None:
         raise RuntimeError(f"Tieout answered {answer.status_code}: {told.get('detail', told)}")
     operation: str = told["operation"]["id"]
     return operation

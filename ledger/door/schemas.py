@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ledger.actions.accepting import LEASE_MAX_S
+from ledger.rules import keys
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
 from ledger.rules.states import Outcome, State, Verdict
 
@@ -28,6 +29,15 @@ def _reference(value: str) -> str:
     return value
 
 
+def _words(value: str) -> str:
+    if keys.DIRECTIONS & set(value):
+        raise ValueError(
+            "has a character that turns the reading direction, so that it would show as other words"
+        )
+    return value
+
+
+Words = Annotated[str, AfterValidator(_words)]
 Code = Annotated[str, Field(max_length=100), AfterValidator(_code)]
 Reference = Annotated[str, Field(max_length=200), AfterValidator(_reference)]
 
@@ -41,10 +51,10 @@ class Taken(BaseModel):
 class Source(Taken):
     """The durable record that the operation comes from; `run` belongs to the attempt."""
 
-    system: str | None = Field(None, max_length=100)
-    reference: str | None = Field(None, max_length=200)
-    version: str | None = Field(None, max_length=100)
-    run: str | None = Field(None, max_length=200)
+    system: Words | None = Field(None, max_length=100)
+    reference: Words | None = Field(None, max_length=200)
+    version: Words | None = Field(None, max_length=100)
+    run: Words | None = Field(None, max_length=200)
 
 
 class SubmissionIn(Taken):
@@ -54,8 +64,8 @@ class SubmissionIn(Taken):
     payload: dict[str, Any]
     key: str | None = Field(None, description="The operation's name for ever, 1 to 200 characters.")
     source: Source = Source()
-    description: str | None = Field(None, max_length=300)
-    subject: str | None = Field(None, max_length=300)
+    description: Words | None = Field(None, max_length=300)
+    subject: Words | None = Field(None, max_length=300)
     amount: str | None = Field(None, description='Text, such as "1240.00"; with a currency, or not at all.')
     currency: str | None = Field(None, description="An ISO 4217 code, such as ZAR.")
 

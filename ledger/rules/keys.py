@@ -26,7 +26,9 @@ SOURCE_PARTS = ("system", "reference", "version")
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # Unicode's directional controls would let one key be shown as another.
-_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Without width and without meaning: two keys that look alike would name two operations.
+_UNSEEN = frozenset("\u200b\u2060\ufeff")
 _CONTROLS = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _INVISIBLE = _CONTROLS | {"Cf", "Zs"}
 
@@ -101,8 +103,10 @@ def _is_blank(key: str) -> bool:
 def _what_is_wrong(key: str) -> str:
     if len(key) > MAX_LENGTH:
         return f"has {len(key)} characters; {MAX_LENGTH} are the most"
-    if any(unicodedata.category(character) in _CONTROLS or character in _DIRECTIONS for character in key):
+    if any(unicodedata.category(character) in _CONTROLS or character in DIRECTIONS for character in key):
         return "has control characters"
+    if _UNSEEN & set(key):
+        return "has characters that cannot be seen"
     if key != key.strip():
         return "has white space at its beginning or end"
     return ""

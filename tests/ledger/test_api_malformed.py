@@ -55,6 +55,12 @@ def without(name: str) -> dict[str, Any]:
         (handed(type=7), "malformed", "type must be text"),
         (handed(key=483), "malformed", "key must be text"),
         (handed(source="webshop"), "malformed", "source must be an object"),
+        (handed(subject="\u202egnp.exe"), "malformed", "subject has a character that turns the reading"),
+        (
+            handed(source={"reference": "4\u202e38"}),
+            "malformed",
+            "source.reference has a character that turns",
+        ),
         (handed(source={"reference": 483}), "malformed", "source.reference must be text"),
         (handed(source={"id": "483"}), "unknown-member", "source.id is not known"),
         (handed(ammount="1.00"), "unknown-member", 'ammount is not known; did you mean "amount"?'),

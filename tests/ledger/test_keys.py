@@ -47,6 +47,8 @@ def test_every_missing_part_is_named_at_once() -> None:
         ("order\x7f", "control"),
         ("order\u2028483", "control"),
         ("order\u202e384", "control"),
+        ("order\u200b483", "cannot be seen"),
+        ("order\ufeff483", "cannot be seen"),
         ("order\ud800", "control"),
         (" order/483", "white space"),
         ("order/483\u00a0", "white space"),
