@@ -9,7 +9,7 @@ from ledger.actions.proof import is_proof, predates_rules, same_rules
 from ledger.actions.reading import facts, latest_lookup, lookup_fact, sitting
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
-from ledger.actions.submission import Submission
+from ledger.actions.submission import Submission, open_payload
 from ledger.rules.outcomes import Report
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "latest_lookup",
     "lookup_fact",
     "open_case",
+    "open_payload",
     "permit",
     "predates_rules",
     "record",

@@ -3,14 +3,12 @@
 import uuid
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 
 from ledger.actions import resolving
 from ledger.actions.changing import change, locked
 from ledger.actions.reading import contract_of, facts
-from ledger.actions.submission import open_payload
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules import digests, tokens
 from ledger.rules.decisions import Next, new_generation
@@ -41,7 +39,6 @@ class Claimed:
     attempt: Attempt
     token: str = field(repr=False)
     permit: Permit | None
-    payload: dict[str, Any] = field(repr=False)
     facts: Facts
 
 
@@ -164,13 +161,12 @@ def claim_to_send(operation_id: int, *, actor: str) -> Claimed | None:
         step = resolving.advance(operation, now)
         if step.next is not Next.SEND or (step.at is not None and step.at > now):
             return None
-        payload = open_payload(operation)
         ticket = Ticket(actor=actor, lease_s=kind.lease_s, started=False)
         permit = operation.permits.open().select_related("lookup").first()
         attempt = claim_locked(operation, now, ticket)
         if attempt is None:
             return None
-        return Claimed(operation, attempt, ticket.token, permit, payload, facts(operation))
+        return Claimed(operation, attempt, ticket.token, permit, facts(operation))
 
 
 def start(

@@ -75,7 +75,7 @@ def _ready(claimed: actions.Claimed) -> _Ready:
     request = SendRequest(
         call=kind.how.send,
         contract=claimed.facts.contract,
-        payload=claimed.payload,
+        payload=actions.open_payload(operation),
         idempotency_key=claimed.attempt.idempotency_key,
         values=values_of(operation),
         timeout_s=kind.destination.reach.timeout_s,

@@ -3,8 +3,10 @@
 import logging
 import threading
 import uuid
+from base64 import b64encode
 from contextlib import closing
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,7 +16,7 @@ from django_q.models import OrmQ
 from ledger import actions
 from ledger.models import Event, Heartbeat, Operation, OperationType, database_now
 from ledger.rules.decisions import LOOKS
-from ledger.rules.states import CaseKind, State
+from ledger.rules.states import CaseKind, Outcome, State
 from ledger.worker import heart, nudging, tasks
 from ledger.worker.sweep import SENDS_MAX, Sweep
 from ledger.worker.words import in_words
@@ -210,6 +212,24 @@ def test_a_caller_that_never_comes_back_is_a_case(durban: Durban) -> None:
     Sweep().run()
     assert durban.again(operation).state == State.FAILED
     assert operation.cases.get().kind == CaseKind.LIMIT
+
+
+def test_16_a_payload_that_cannot_be_opened_is_tried_within_its_limits_and_then_asks_a_person(
+    durban: Durban, settings: Any
+) -> None:
+    settings.PAYLOAD_KEYS = f"k9:{b64encode(bytes(range(32))).decode()}"
+    operation = durban.invoiced(483)
+    settings.PAYLOAD_KEYS = f"k8:{b64encode(bytes(range(1, 33))).decode()}"
+    tasks.send(operation.pk)
+    attempt = operation.attempts.get()
+    assert (attempt.started_at, attempt.outcome) == (None, Outcome.RETRYABLE)
+    assert "k9" in attempt.message
+    next_try_at = durban.again(operation).next_try_at
+    assert next_try_at is not None and next_try_at > durban.clock.now()
+    durban.clock.advance(30 * 86400)
+    tasks.send(operation.pk)
+    operation = durban.again(operation)
+    assert (operation.state, operation.cases.get().kind) == (State.FAILED, CaseKind.LIMIT)
 
 
 def test_one_operation_that_fails_does_not_stop_the_others(
