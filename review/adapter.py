@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from ledger.rules import actors
+
 
 class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # the library carries no complete types
     """People are made by an administrator."""
@@ -15,7 +17,19 @@ class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # the library carri
         """Never."""
         return False
 
+    def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> HttpResponse | None:
+        """Let nobody in who is called as software is, as if the account were switched off."""
+        if actors.is_software(user.get_username()):
+            user.is_active = False  # here only: it is not saved
+        response: HttpResponse | None = super().pre_login(request, user, **more)
+        return response
+
     def respond_user_inactive(self, request: HttpRequest, user: Any) -> HttpResponse:
         """Say so on the sign-in page: there is no page of its own for it."""
-        messages.error(request, "This account is switched off. Ask an administrator to switch it on again.")
+        why = "This account is switched off. Ask an administrator to switch it on again."
+        try:
+            actors.person(user.get_username())
+        except actors.NotAPersonsName as error:
+            why = error.detail
+        messages.error(request, why)
         return redirect("account_login")

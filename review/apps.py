@@ -1,6 +1,11 @@
 """Makes this floor known to Django."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import pre_save
+
+from ledger.rules import actors
 
 
 class ReviewConfig(AppConfig):
@@ -8,3 +13,14 @@ class ReviewConfig(AppConfig):
 
     name = "review"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Let no account be made under a name of software."""
+        from django.contrib.auth.models import User
+
+        pre_save.connect(_named, sender=User, dispatch_uid="a person's name")
+
+
+def _named(instance: Any, update_fields: frozenset[str] | None = None, **_: Any) -> None:
+    if update_fields is None or "username" in update_fields:
+        actors.person(instance.get_username())

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from ledger import actions
 from ledger.destinations import lookups
 from ledger.models import Lookup, Operation, Permit
+from ledger.rules import actors
 from review.access import require
 
 CHECKED = "Looked from the operation’s page."
@@ -18,19 +19,25 @@ def check(operation: Operation, *, person: User, command_id: uuid.UUID) -> Looku
     require(person, "check")
     if operation.events.filter(command_id=command_id).exists():
         return None
-    return lookups.look(operation, actor=person.get_username(), reason=CHECKED, command_id=command_id)
+    return lookups.look(
+        operation, actor=actors.person(person.get_username()), reason=CHECKED, command_id=command_id
+    )
 
 
 def allow(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> Permit:
     """Allow one more try; it takes effect ten seconds later."""
     require(person, "permit")
-    return actions.permit(operation.pk, actor=person.get_username(), reason=reason, command_id=command_id)
+    return actions.permit(
+        operation.pk, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
+    )
 
 
 def withdraw(operation: Operation, *, person: User, command_id: uuid.UUID) -> None:
     """Take an unspent permit back."""
     require(person, "withdraw")
-    actions.withdraw(operation.pk, actor=person.get_username(), reason=UNDONE, command_id=command_id)
+    actions.withdraw(
+        operation.pk, actor=actors.person(person.get_username()), reason=UNDONE, command_id=command_id
+    )
 
 
 def attest(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, reference: str) -> None:
@@ -38,7 +45,7 @@ def attest(operation: Operation, *, person: User, reason: str, command_id: uuid.
     require(person, "attest")
     actions.attest(
         operation.pk,
-        actor=person.get_username(),
+        actor=actors.person(person.get_username()),
         reason=reason,
         command_id=command_id,
         reference=reference,
@@ -48,10 +55,14 @@ def attest(operation: Operation, *, person: User, reason: str, command_id: uuid.
 def end(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> None:
     """Close it as not done."""
     require(person, "end")
-    actions.end(operation.pk, actor=person.get_username(), reason=reason, command_id=command_id)
+    actions.end(
+        operation.pk, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
+    )
 
 
 def cancel(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> None:
     """Cancel it before it is sent."""
     require(person, "cancel")
-    actions.cancel(operation.pk, actor=person.get_username(), reason=reason, command_id=command_id)
+    actions.cancel(
+        operation.pk, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
+    )

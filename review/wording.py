@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from ledger.models import Operation
+from ledger.rules import actors
 from ledger.rules.states import CaseKind, State, Verdict
 from review import amounts
 
 _NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
-SOFTWARE = frozenset({"worker", "policy", "sweep", "software"})
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ def title(operation: Operation) -> str:
 
 def who(actor: str) -> str:
     """Name an actor: a person by name, software as such, an automation by its token's name."""
-    if actor in SOFTWARE:
+    if actor in actors.WORKERS:
         return "Software"
-    if actor.startswith("api:"):
-        return actor.removeprefix("api:")
-    return first_up(actor) if actor.startswith("reconciliation ") else actor
+    if actor.startswith(actors.AUTOMATION):
+        return actor.removeprefix(actors.AUTOMATION)
+    return first_up(actor) if actor.startswith(actors.RUN) else actor
 
 
 def is_person(actor: str) -> bool:
     """Say whether an actor is a person."""
-    return actor not in SOFTWARE and not actor.startswith(("api:", "reconciliation "))
+    return not actors.is_software(actor)
