@@ -7,17 +7,17 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Case as Choice
-from django.db.models import Count, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Extract, JSONObject
 
 from ledger.models import Attempt, Case, Lookup, Operation, OperationType, Permit
-from ledger.rules.states import CaseKind, State
+from ledger.rules.states import UNFINISHED, CaseKind, State
 from review.filters import Filter
 
 SHOWN = 200
 COUNTED = 10_000
-"""The most that a tab counts; beyond it says "10 000+"."""
+"""The most that a tab counts; beyond it says "10 000+". The list looks through as many of each kind."""
 _WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS]
 
 
@@ -34,9 +34,13 @@ class Counts:
 def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
     """Return the operations of an address in its order, each with what its row says."""
     latest = Operation.objects.order_by("-id").values("pk")[:COUNTED]
-    every = Operation.objects.filter(pk__in=latest) if chosen.view == "latest" else Operation.objects.open()
-    found = every.alias(open_case=_open_case()).annotate(
-        case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
+    every = latest if chosen.view == "latest" else _open()
+    found = (
+        Operation.objects.filter(pk__in=every)
+        .alias(open_case=_open_case())
+        .annotate(
+            case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
+        )
     )
     return _ordered(_narrowed(_seen(found), chosen, now), chosen, now).select_related(
         "operation_type__destination"
@@ -45,8 +49,7 @@ def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
 
 def counts(now: datetime) -> Counts:
     """Count the saved views over the open operations."""
-    capped = Operation.objects.open().order_by("-id").values("pk")[: COUNTED + 1]
-    inner = Operation.objects.filter(pk__in=capped).alias(open_case=_open_case())
+    inner = Operation.objects.filter(pk__in=_open()).alias(open_case=_open_case())
     by_currency = list(
         inner.values("currency").annotate(
             open=Count("pk"),
@@ -69,6 +72,21 @@ def types() -> list[OperationType]:
     return list(OperationType.objects.order_by("label"))
 
 
+def _open() -> QuerySet[Any]:
+    """Return the open operations that are looked through: all of them, unless they are very many.
+
+    What waits for a person and what is in doubt is never crowded out by what only waits for its turn. Each
+    part is read off a partial index, so that a million that wait cost no more than the cap.
+    """
+    parts = (
+        Operation.objects.filter(state__in=sorted(UNFINISHED)).order_by("-id"),
+        Operation.objects.held().order_by("held_at"),
+        Operation.objects.filter(state=State.UNCERTAIN).order_by("look_at"),
+    )
+    newest, *others = (part.values("pk")[: COUNTED + 1] for part in parts)
+    return newest.union(*others)
+
+
 def _open_case() -> FilteredRelation:
     return FilteredRelation("cases", condition=Q(cases__closed_at__isnull=True))
 
@@ -77,8 +95,7 @@ def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
     """Add the latest try, the latest check that saw its end, and the open permit, each as one JSON value."""
     own = OuterRef("pk")
     last = Attempt.objects.filter(operation=own).order_by("-number")
-    since = Choice(When(started_at=None, then=F("claimed_at")), default=F("closed_at"))
-    lookups = Lookup.objects.filter(operation=own, asked_at__gte=OuterRef("since")).order_by("-id")
+    lookups = Lookup.objects.filter(~Exists(_unseen()), operation=own).order_by("-asked_at", "-id")
     permits = Permit.objects.open().filter(operation=own)
     seen = JSONObject(
         verdict="verdict",
@@ -96,15 +113,20 @@ def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
         message="message",
     )
     permit = JSONObject(source="source", actor="actor", effective_at="effective_at")
-    ended: QuerySet[Any] = operations.annotate(
-        since=Coalesce(Subquery(last.annotate(since=since).values("since")[:1]), F("accepted_at")),
-    )
-    told: QuerySet[Any] = ended.annotate(
+    told: QuerySet[Any] = operations.annotate(
         seen=Subquery(lookups.annotate(found=seen).values("found")[:1]),
         tried=Subquery(last.annotate(found=tried).values("found")[:1]),
         permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
     )
     return told
+
+
+def _unseen() -> QuerySet[Attempt]:
+    """Return the tries whose end a check did not see, by the rule of `actions.latest_lookup`."""
+    asked_at = OuterRef("asked_at")
+    never_sent, still_at_it = Q(started_at=None), Q(closed_at=None)
+    unseen = Q(never_sent, claimed_at__gt=asked_at) | Q(~never_sent, still_at_it | Q(closed_at__gt=asked_at))
+    return Attempt.objects.filter(unseen, operation=OuterRef("operation"))
 
 
 def _narrowed(operations: QuerySet[Any], chosen: Filter, now: datetime) -> QuerySet[Any]:

@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import cached_property
 
 from django.contrib.auth.models import User
-from django.db.models import Prefetch
+from django.db.models import OuterRef, Prefetch, Subquery
 
 from ledger import actions
-from ledger.models import Attempt, Case, Event, Lookup, Operation, Permit, database_now
+from ledger.models import Attempt, Case, Event, Lookup, Operation, Permit, TieoutNow, database_now
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.states import State, Verdict
@@ -119,10 +119,9 @@ class Reading:
     @property
     def mark(self) -> str:
         """Tells two readings apart that a person would see as different."""
-        permit = self.permit
-        effective = permit is not None and permit.effective_at <= self.now
-        lookup = self.lookups[0].pk if self.lookups else 0
-        return f"{self.operation.revision}-{lookup}-{permit.pk if permit else 0}-{int(effective)}"
+        lookup = self.lookups[0].pk if self.lookups else None
+        permit, effective_at = (self.permit.pk, self.permit.effective_at) if self.permit else (None, None)
+        return _mark(self.operation.revision, lookup, permit, effective_at, now=self.now)
 
     @cached_property
     def leaves(self) -> dict[Action, Leave]:
@@ -162,6 +161,27 @@ class Reading:
 def find(uid: uuid.UUID) -> Operation | None:
     """Return an operation with its type and destination."""
     return Operation.objects.select_related("operation_type__destination").filter(uid=uid).first()
+
+
+def mark_of(uid: uuid.UUID) -> str | None:
+    """Return the mark that a reading would have now, by one query; None where there is no such operation."""
+    lookups = Lookup.objects.filter(operation=OuterRef("pk")).order_by("-id")
+    permits = Permit.objects.open().filter(operation=OuterRef("pk"))
+    seen = Operation.objects.filter(uid=uid).values_list(
+        "revision",
+        Subquery(lookups.values("pk")[:1]),
+        Subquery(permits.values("pk")[:1]),
+        Subquery(permits.values("effective_at")[:1]),
+        TieoutNow(),
+    )
+    return next((_mark(*parts, now=now) for *parts, now in seen), None)
+
+
+def _mark(
+    revision: int, lookup: int | None, permit: int | None, effective_at: datetime | None, *, now: datetime
+) -> str:
+    effective = effective_at is not None and effective_at <= now
+    return f"{revision}-{lookup or 0}-{permit or 0}-{int(effective)}"
 
 
 def read(operation: Operation, person: User) -> Reading:

@@ -17,7 +17,7 @@ from review.access import people_only
 from review.forms import CommandForm
 from review.instants import say
 from review.place import Place
-from review.reading import Reading, find, read
+from review.reading import Reading, find, mark_of, read
 
 UNCHANGED = 204
 
@@ -32,10 +32,9 @@ class SeeOther(HttpResponseRedirect):
 @require_safe
 def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Show the page; a poll that has seen this much already gets nothing."""
-    operation = found(uid)
-    reading = read(operation, person(request))
-    if wants_fragment(request) and request.GET.get("seen") == reading.mark:
+    if wants_fragment(request) and "seen" in request.GET and request.GET["seen"] == mark_of(uid):
         return HttpResponse(status=UNCHANGED)
+    reading = read(found(uid), person(request))
     template = "review/_operation.html" if wants_fragment(request) else "review/operation.html"
     return render(request, template, context(request, reading))
 

@@ -4,6 +4,8 @@ import re
 import uuid
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests import stories
 from tests.databases import Clock
@@ -71,3 +73,21 @@ def test_back_in_the_browsers_history_gets_the_whole_page(durban: stories.Durban
     headers = {**HTMX, "HX-History-Restore-Request": "true"}
     response = browser_of("ann").get(f"/operations/{operation.uid}/", headers=headers)
     assert response.content.startswith(b"<!doctype html>")
+
+
+def test_a_page_that_only_waits_costs_one_query_of_its_own(durban: stories.Durban) -> None:
+    """It asks every two seconds; beside it only the person is read."""
+    operation = durban.absent(483)
+    durban.allowed(operation)
+    ann = browser_of("ann")
+    address = poll_of(ann.get(f"/operations/{operation.uid}/").content.decode())
+    with CaptureQueriesContext(connection) as queries:
+        assert ann.get(address, headers=HTMX).status_code == 204
+    asked = [query["sql"] for query in queries if "ledger_" in query["sql"]]
+    assert len(asked) == 1, asked
+    assert len(queries) <= 4, queries.captured_queries
+
+
+def test_a_poll_for_what_does_not_exist_is_not_unchanged(durban: stories.Durban) -> None:
+    address = f"/operations/{uuid.uuid4()}/?seen="
+    assert browser_of("ann").get(address, headers=HTMX).status_code == 404

@@ -1,13 +1,17 @@
 """The queue: honest counts, filters that live in the address, and the largest risk first."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from ledger import actions
+from ledger.models import Operation, database_now
 from review import queue as rows_of_queue
+from review.filters import Filter
 from tests import stories
 from tests.databases import Clock, Database
 from tests.people import browser_of
@@ -108,6 +112,63 @@ def test_a_count_beyond_the_cap_is_not_told_as_exact(
     for order in range(4):
         durban.invoiced(order)
     assert '<span class="n">2+</span>' in browser_of("ann").get("/queue/").content.decode()
+
+
+def test_what_waits_for_its_turn_crowds_out_nothing_that_needs_a_person(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_of_queue, "COUNTED", 2)
+    held, doubtful = durban.absent(1), durban.silent(2)
+    for order in range(10, 15):
+        durban.invoiced(order)
+    ann = browser_of("ann")
+    page = ann.get("/queue/").content.decode()
+    assert listed(ann) == ["Order 1", "Order 2", "Order 12", "Order 13", "Order 14"]
+    assert listed(ann, "?view=person") == ["Order 1"]
+    assert "1 needs a person" in page
+    assert "More than 10 000 are open. Looked through are those that need a person" in page
+    assert "among those that are looked through" in ann.get("/queue/?currency=EUR").content.decode()
+    for number, operation in enumerate((held, doubtful), 1):
+        page = ann.get(f"/operations/{operation.uid}/").content.decode()
+        assert f"{number} of 5" in page
+
+
+def test_a_million_that_wait_are_not_read_for_the_list(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranked and sorted is what is looked through, and that is read off indexes."""
+    monkeypatch.setattr(rows_of_queue, "COUNTED", 10)
+    one = durban.invoiced(0)
+    columns = [field.column for field in Operation._meta.fields if field.column != "id"]
+    values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'order/' || n"}
+    durban.clock.database.as_superuser(
+        "SET session_replication_role = replica",
+        f"INSERT INTO ledger_operation ({', '.join(columns)}) "
+        f"SELECT {', '.join(values[name] for name in columns)} "
+        "FROM ledger_operation, generate_series(1, 3000) AS n",
+        "ANALYZE ledger_operation",
+    )
+    plan = rows_of_queue.rows(Filter(), one.accepted_at)[:200].explain(analyze=True, timing=False)
+    read = [int(rows) for rows in re.findall(r"ledger_operation.*actual rows=(\d+)", plan)]
+    assert read, plan
+    assert max(read) <= 11, plan
+
+
+def test_a_row_and_its_page_go_by_the_same_check(durban: stories.Durban) -> None:
+    """While a try is under way, what was found before it says nothing; the order is when it was asked."""
+    made = durban.every_state()
+    again = durban.absent(900)
+    earlier = database_now() - timedelta(seconds=1)
+    actions.keep_lookup(again.pk, found=stories.BLIND, asked_at=earlier, actor="eve", reason="It was slow.")
+    retried = durban.absent(901)
+    durban.allowed(retried)
+    durban.clock.advance(11)
+    durban.started(durban.again(retried))
+    for operation in (*made.values(), again, retried):
+        rows = rows_of_queue.rows(Filter(view="latest"), durban.clock.now())
+        row = rows.get(pk=operation.pk)
+        latest = actions.latest_lookup(operation, tuple(operation.attempts.order_by("number")))
+        assert (row.seen or {}).get("verdict") == (latest.verdict if latest else None), operation.key
 
 
 def test_a_strange_name_breaks_nothing(durban: stories.Durban) -> None:
