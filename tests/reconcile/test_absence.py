@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
-from ledger.models import Lookup
+import pytest
+
+from ledger.destinations.connectors.base import Looked, LookRequest
+from ledger.models import Destination, Lookup
 from ledger.rules.states import Outcome
+from reconcile import absences
 from tests.databases import Clock, Database
-from tests.reconcile.books import HELD, Books, adds_up, counts, key_of, record, refreshed
+from tests.reconcile.books import HELD, Books, Listed, adds_up, counts, key_of, record, refreshed
 
 
 def test_57_within_the_plan_s_grace_nothing_is_missing(
@@ -102,3 +106,48 @@ def test_an_operation_that_a_real_destination_lost_is_found_missing(books: Books
     assert finding.why == f"{number} is void there: it does not stand."
     assert refreshed(gone).state == "uncertain"
     adds_up(run)
+
+
+def test_the_largest_are_looked_up_first_and_those_without_an_amount_last(
+    listed: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absences, "LOOKS_MAX", 2)
+    for order, amount in (("1", None), ("2", "5.00"), ("3", None), ("4", "900.00")):
+        listed.claimed(order, Outcome.UNCERTAIN, amount=amount)
+    listed.run()
+    looked = Lookup.objects.order_by("id").values_list("operation__key", flat=True)
+    assert list(looked) == [key_of("4"), key_of("2")]
+
+
+@pytest.fixture
+def slow(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Each look-up takes four minutes."""
+    look_up = Listed.look_up
+
+    def slowly(self: Listed, request: LookRequest) -> Looked:
+        clock.advance(4 * 60)
+        return look_up(self, request)
+
+    monkeypatch.setattr(Listed, "look_up", slowly)
+    return clock
+
+
+def test_looking_ends_by_the_clock_and_the_rest_says_so(listed: Books, slow: Clock) -> None:
+    for order in range(4):
+        listed.claimed(str(order), Outcome.UNCERTAIN)
+    run, found = listed.run()
+    assert HELD.looks == 2
+    assert counts(run) == {"uncertain": 4}
+    assert "it took too long" in found[-1].why
+
+
+def test_a_look_up_as_slow_as_its_time_out_loses_no_run(listed: Books, slow: Clock) -> None:
+    """Nothing is heard of the run meanwhile: its own look, and that by which it is to prove itself."""
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    listed.claimed("2", Outcome.UNCERTAIN)
+    Destination.objects.update(connection={**Destination.objects.get().connection, "timeout": "4m"})
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    listed.plan.refresh_from_db()
+    run, _ = listed.run()
+    assert HELD.looks == 2
+    assert run.state == "done"

@@ -1,5 +1,7 @@
 """What a run proved is carried to the ledger as evidence, once, and moves there what it proves."""
 
+from typing import Any
+
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -208,7 +210,12 @@ def test_the_latest_finding_is_read_without_those_before_it(listed: Books) -> No
             (BY_FINGERPRINT, unnamed, unnamed.fingerprint),
         ):
             latest = Finding.objects.filter(fingerprint=finding.fingerprint).order_by("-id").first()
-            asked = {"classes": [finding.item_class], "names": [name], "plan": listed.plan.pk, "run": 0}
+            asked: dict[str, Any] = {
+                "classes": [finding.item_class],
+                "names": [name],
+                "plan": listed.plan.pk,
+                "run": 0,
+            }
             cursor.execute(statement, asked)
             assert latest is not None
             assert cursor.fetchall() == [(latest.pk,)]
