@@ -78,7 +78,12 @@ class Template:
     def clone(self) -> Iterator[Database]:
         """A copy for one test, in use as Django's connections; dropped even if others still work in it."""
         clone = self.database(f"test_{next(self.numbers)}")
-        self.database("postgres").as_owner(f"CREATE DATABASE {clone.name} TEMPLATE {postgres.DATABASE}")
+        self.database("postgres").as_owner(
+            f"CREATE DATABASE {clone.name} TEMPLATE {postgres.DATABASE}",
+            # The rights on a database are not copied with it.
+            f"REVOKE ALL ON DATABASE {clone.name} FROM PUBLIC",
+            f"GRANT CONNECT ON DATABASE {clone.name} TO {postgres.APP}",
+        )
         try:
             with self.blocker.unblock(), self.used(clone):
                 yield clone

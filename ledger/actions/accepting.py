@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from ledger.actions import claiming, resolving
-from ledger.actions.changing import locked
+from ledger.actions.changing import change, locked
 from ledger.actions.submission import Prepared, Submission, prepare, refuse_changed, type_named
-from ledger.models import Attempt, Operation, database_now
+from ledger.models import Attempt, Operation
 from ledger.rules import digests, tokens
 from ledger.rules.decisions import Next, Step
 from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
@@ -99,10 +99,16 @@ def _accept(
         operation_id: int = row[0]
         # The insert may have waited long for a key that was then given up: no lease is born expired.
         if claim is not None and row[1] < claim.lease_s - 1:
-            until = database_now() + timedelta(seconds=claim.lease_s)
-            Attempt.objects.filter(operation=operation_id).update(lease_until=until)
-            Operation.objects.filter(pk=operation_id).update(lease_until=until)
+            _whole_lease(operation_id, claim)
     return operation_id
+
+
+def _whole_lease(operation_id: int, claim: claiming.Ticket) -> None:
+    with locked(operation_id) as (operation, now):
+        until = now + timedelta(seconds=claim.lease_s)
+        operation.attempts.update(lease_until=until)
+        reason = "The key was waited for; the lease begins now."
+        change(operation, kind="claimed", actor=claim.actor, reason=reason, lease_until=until)
 
 
 def _values(

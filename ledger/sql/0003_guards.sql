@@ -1,6 +1,8 @@
 -- What must never happen is refused here, whoever asks. Frozen with its migration; a test compares it with MOVES.
+-- Each function names its search_path: a temporary table of the same name must not stand in for the ledger's.
 
-CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_refuse() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
 BEGIN
     RAISE EXCEPTION '% of % is refused: the ledger only grows', TG_OP, TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$;
@@ -11,6 +13,18 @@ CREATE TRIGGER event_append_only BEFORE UPDATE OR DELETE ON ledger_event
 CREATE TRIGGER event_no_truncate BEFORE TRUNCATE ON ledger_event
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 
+-- When it happened is the ledger's own word, and an event tells of no change that is still to come.
+CREATE FUNCTION ledger_event_dated() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    NEW.at := tieout_now();
+    IF NEW.revision > (SELECT revision FROM ledger_operation WHERE id = NEW.operation_id) THEN
+        RAISE EXCEPTION 'an event tells what has happened' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER event_dated BEFORE INSERT ON ledger_event FOR EACH ROW EXECUTE FUNCTION ledger_event_dated();
+
 -- The facts that events speak of stay, too.
 CREATE TRIGGER operation_stays BEFORE DELETE ON ledger_operation FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER attempt_stays BEFORE DELETE ON ledger_attempt FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
@@ -19,7 +33,8 @@ CREATE TRIGGER permit_stays BEFORE DELETE ON ledger_permit FOR EACH ROW EXECUTE 
 CREATE TRIGGER lookup_stays BEFORE UPDATE OR DELETE ON ledger_lookup FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER command_stays BEFORE UPDATE OR DELETE ON ledger_command FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 
-CREATE FUNCTION ledger_operation_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_operation_moves() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF NEW.state NOT IN ('pending', 'running') THEN
@@ -29,10 +44,12 @@ BEGIN
         RETURN NEW;
     END IF;
     IF (OLD.uid, OLD.operation_type_id, OLD.key, OLD.payload_digest, OLD.amount, OLD.currency, OLD.accepted_at,
-        OLD.source_system, OLD.source_reference, OLD.source_version)
+        OLD.source_system, OLD.source_reference, OLD.source_version, OLD.description, OLD.subject,
+        OLD.leaf_digests)
         IS DISTINCT FROM
        (NEW.uid, NEW.operation_type_id, NEW.key, NEW.payload_digest, NEW.amount, NEW.currency, NEW.accepted_at,
-        NEW.source_system, NEW.source_reference, NEW.source_version) THEN
+        NEW.source_system, NEW.source_reference, NEW.source_version, NEW.description, NEW.subject,
+        NEW.leaf_digests) THEN
         RAISE EXCEPTION 'what an operation is never changes: a correction is a new operation'
             USING ERRCODE = 'check_violation';
     END IF;
@@ -50,11 +67,13 @@ BEGIN
     IF NEW.revision = OLD.revision AND
        (OLD.state, OLD.attempt_count, OLD.generation, OLD.idempotency_key, OLD.contract_first, OLD.account_first,
         OLD.first_sent_at, OLD.taken_at, OLD.settles_at, OLD.held_at, OLD.cancelled_at, OLD.finished_at,
-        OLD.evidence, OLD.evidence_by, OLD.destination_reference, OLD.first_cause)
+        OLD.evidence, OLD.evidence_by, OLD.destination_reference, OLD.first_cause,
+        OLD.lease_until, OLD.payload_sealed)
         IS DISTINCT FROM
        (NEW.state, NEW.attempt_count, NEW.generation, NEW.idempotency_key, NEW.contract_first, NEW.account_first,
         NEW.first_sent_at, NEW.taken_at, NEW.settles_at, NEW.held_at, NEW.cancelled_at, NEW.finished_at,
-        NEW.evidence, NEW.evidence_by, NEW.destination_reference, NEW.first_cause) THEN
+        NEW.evidence, NEW.evidence_by, NEW.destination_reference, NEW.first_cause,
+        NEW.lease_until, NEW.payload_sealed) THEN
         RAISE EXCEPTION 'a change of what is known counts the revision up' USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.revision NOT IN (OLD.revision, OLD.revision + 1) THEN
@@ -66,7 +85,8 @@ CREATE TRIGGER operation_moves BEFORE INSERT OR UPDATE ON ledger_operation
     FOR EACH ROW EXECUTE FUNCTION ledger_operation_moves();
 
 -- Each revision has its event in the same transaction; looked at when it commits.
-CREATE FUNCTION ledger_operation_told() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_operation_told() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM ledger_event WHERE operation_id = NEW.id AND revision = NEW.revision) THEN
         RAISE EXCEPTION 'operation % changed without an event', NEW.id USING ERRCODE = 'restrict_violation';
@@ -80,7 +100,8 @@ CREATE CONSTRAINT TRIGGER operation_told AFTER UPDATE ON ledger_operation
     EXECUTE FUNCTION ledger_operation_told();
 
 -- An attempt carries its operation's digest, and what it proved never changes; only its absence is noted later.
-CREATE FUNCTION ledger_attempt_fenced() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_attempt_fenced() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF NOT EXISTS (
@@ -100,7 +121,8 @@ BEGIN
     END IF;
     IF (OLD.operation_id, OLD.number, OLD.idempotency_key, OLD.payload_digest, OLD.actor, OLD.claimed_at)
         IS DISTINCT FROM
-       (NEW.operation_id, NEW.number, NEW.idempotency_key, NEW.payload_digest, NEW.actor, NEW.claimed_at) THEN
+       (NEW.operation_id, NEW.number, NEW.idempotency_key, NEW.payload_digest, NEW.actor, NEW.claimed_at)
+       OR (OLD.started_at IS NOT NULL AND NEW.started_at IS DISTINCT FROM OLD.started_at) THEN
         RAISE EXCEPTION 'what an attempt sends never changes' USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
@@ -108,8 +130,26 @@ END $$;
 CREATE TRIGGER attempt_fenced BEFORE INSERT OR UPDATE ON ledger_attempt
     FOR EACH ROW EXECUTE FUNCTION ledger_attempt_fenced();
 
+-- Doubt is not cleared, nor taken up again, without a word: the operation has an event of the same transaction.
+CREATE FUNCTION ledger_attempt_told() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM ledger_event
+        WHERE operation_id = NEW.operation_id AND age(xmin) <= 0 -- of this transaction or its savepoints
+    ) THEN
+        RAISE EXCEPTION 'attempt % of operation % changed without an event', NEW.number, NEW.operation_id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER attempt_told AFTER UPDATE ON ledger_attempt
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.cleared_at IS DISTINCT FROM OLD.cleared_at)
+    EXECUTE FUNCTION ledger_attempt_told();
+
 -- A permit is spent or withdrawn once, and says for ever who gave it, why, and on what evidence.
-CREATE FUNCTION ledger_permit_once() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_permit_once() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
 BEGIN
     IF OLD.spent_at IS NOT NULL OR OLD.withdrawn_at IS NOT NULL THEN
         RAISE EXCEPTION 'a permit is spent or withdrawn once' USING ERRCODE = 'check_violation';
@@ -126,7 +166,8 @@ END $$;
 CREATE TRIGGER permit_once BEFORE UPDATE ON ledger_permit FOR EACH ROW EXECUTE FUNCTION ledger_permit_once();
 
 -- A case that was answered stays answered: a new question is a new case.
-CREATE FUNCTION ledger_case_closed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION ledger_case_closed() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
 BEGIN
     IF OLD.closed_at IS NOT NULL OR (OLD.uid, OLD.operation_id, OLD.opened_at)
         IS DISTINCT FROM (NEW.uid, NEW.operation_id, NEW.opened_at) THEN

@@ -239,7 +239,9 @@ def test_a_lease_outside_running_is_refused(sql: Asked) -> None:
 def test_5_running_without_a_lease_is_refused(sql: Asked) -> None:
     operation, _, _ = make.claimed(make.kind())
     with refused("operation_lease_while_running"):
-        sql.execute("UPDATE ledger_operation SET lease_until = NULL WHERE id = %s", [operation.pk])
+        sql.execute(
+            "UPDATE ledger_operation SET lease_until = NULL, revision = 2 WHERE id = %s", [operation.pk]
+        )
 
 
 def another_attempt(sql: Asked, operation: Operation, **fields: str) -> None:
@@ -308,7 +310,13 @@ def test_what_a_closed_attempt_proved_never_changes(sql: Asked) -> None:
 
 def test_what_an_open_attempt_sends_never_changes(sql: Asked) -> None:
     make.claimed(make.kind())
-    for change in ("idempotency_key = 'k'", "payload_digest = 'd'", "number = 7", "actor = 'nobody'"):
+    for change in (
+        "idempotency_key = 'k'",
+        "payload_digest = 'd'",
+        "number = 7",
+        "actor = 'nobody'",
+        "started_at = NULL",
+    ):
         with refused("what an attempt sends never changes"):
             sql.execute(f"UPDATE ledger_attempt SET {change}".encode())
 
@@ -327,6 +335,8 @@ def test_what_an_operation_is_never_changes(sql: Asked) -> None:
         "operation_type_id = operation_type_id + 1",
         "accepted_at = accepted_at - interval '1 day'",
         "source_reference = '484'",
+        "description = 'Another', subject = 'eve'",
+        "leaf_digests = '{}'",
     ):
         with refused("a correction is a new operation"), sql.transaction():
             sql.execute(f"UPDATE ledger_operation SET {change}, revision = revision + 1".encode())
@@ -369,6 +379,7 @@ def test_a_silent_change_of_what_is_known_is_refused(sql: Asked) -> None:
         "generation = 2",
         "idempotency_key = 'other'",
         "first_cause = 'The weather.'",
+        "payload_sealed = 'x'",
         "attempt_count = 0",
     ):
         with refused("counts the revision up"):

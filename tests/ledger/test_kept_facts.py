@@ -1,4 +1,4 @@
-"""What else the database keeps as it was: permits, cases and the proof of look-ups."""
+"""What else the database keeps as it was: permits, cases, proof and doubt, and who said what when."""
 
 import uuid
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from contextlib import closing
 import psycopg
 import pytest
 
+from config import postgres
 from ledger import actions
 from tests import factories as make
 from tests.databases import Database
@@ -64,3 +65,41 @@ def test_only_absence_read_to_its_end_is_proof(sql: Asked) -> None:
                 "tieout_now(), %s, %s, true, '[]', '', '', '' FROM ledger_operation",
                 [verdict, complete],
             )
+
+
+def test_doubt_is_neither_cleared_nor_taken_up_in_silence(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    with refused("changed without an event"):
+        sql.execute("UPDATE ledger_attempt SET cleared_at = tieout_now()")
+    assert make.again(operation).attempts.in_doubt().exists()
+
+
+def test_an_event_carries_the_time_of_the_ledger_and_no_later_revision(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    forged = (
+        "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, revision, "
+        "data, at) SELECT gen_random_uuid(), id, 'noted', 'ann', 'Long ago.', '', '', %s, '{}', '2020-01-01' "
+        "FROM ledger_operation"
+    )
+    with refused("tells what has happened"):
+        sql.execute(forged, [operation.revision + 1])
+    sql.execute(forged, [operation.revision])
+    event = operation.events.order_by("-id")[0]
+    assert (event.reason, event.at.year > 2020) == ("Long ago.", True)
+
+
+def test_no_table_of_ones_own_stands_in_for_the_ledgers(sql: Asked, database: Database) -> None:
+    with refused("permission denied"):
+        sql.execute("CREATE TEMP TABLE ledger_event (operation_id bigint, revision int)")
+    database.as_superuser(f"GRANT TEMP ON DATABASE {database.name} TO {postgres.APP}")
+    make.uncertain_operation(make.kind())
+    sql.execute("CREATE TEMP TABLE ledger_event (operation_id bigint, revision int)")
+    sql.execute("INSERT INTO ledger_event SELECT id, revision + 1 FROM ledger_operation")
+    with refused("changed without an event"):
+        sql.execute("UPDATE ledger_operation SET state = 'failed', revision = revision + 1")
+
+
+def test_a_lease_is_not_shortened_in_silence(sql: Asked) -> None:
+    make.claimed(make.kind())
+    with refused("counts the revision up"):
+        sql.execute("UPDATE ledger_operation SET lease_until = lease_until - interval '1 day'")
