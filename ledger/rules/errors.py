@@ -156,6 +156,15 @@ class WrongMethod(TieoutError):
     title = "This address takes other methods"
 
 
+class TooSlow(TieoutError):
+    """The request's body did not come to its end in time."""
+
+    status = 408
+    type = "too-slow"
+    title = "The request took too long to arrive"
+    retry = "wait"
+
+
 class Conflict(TieoutError):
     """What is asked does not fit what is on record."""
 
