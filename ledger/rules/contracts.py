@@ -7,17 +7,22 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+LONGEST_S = 3650 * 86400.0
+EXAMPLES = 'write a duration such as "30s", "5m", "24h" or "35d"'
 UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(value: object) -> float:
     """Read a duration such as "30s", "5m", "24h", "35d", or a number of seconds; returns seconds."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S:
         return float(value)
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError('write a duration such as "30s", "5m", "24h" or "35d"')
-    return float(match[1]) * UNITS_S[match[2]]
+        raise ValueError(EXAMPLES)
+    length_s = float(match[1]) * UNITS_S[match[2]]
+    if length_s > LONGEST_S:
+        raise ValueError(f"the duration is longer than ten years; {EXAMPLES}")
+    return length_s
 
 
 def _retention(value: object) -> float | None:

@@ -18,12 +18,11 @@ from ledger.rules.calls import (
     VoidCall,
 )
 from ledger.rules.contracts import Contract, Seconds, Section, check_expression
-from reconcile.configuration.wording import DURATION, in_words, refused
+from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
 
 S = TypeVar("S", bound=Section)
 
-LONGEST_S = 3650 * 86400
 SECRETS = ("token", "value", "password", "client_secret", "refresh_token")
 
 Text60 = Annotated[str, StringConstraints(pattern=r"\S", max_length=60)]
@@ -198,13 +197,6 @@ def _read(
             wrongs.add((*path, *place), *in_words(error, (*path, *place), names))
     else:
         part.sections[name] = section
-        _check_durations(section, path, wrongs)
-
-
-def _check_durations(section: Section, path: Path, wrongs: Wrongs) -> None:
-    for name, info in type(section).model_fields.items():
-        if name.endswith("_s") and (getattr(section, name) or 0) > LONGEST_S:
-            wrongs.add((*path, info.alias or name), "The duration is longer than ten years.", DURATION)
 
 
 def _members_at(kind: type[BaseModel], place: Path) -> list[str]:

@@ -301,6 +301,16 @@ def test_a_secret_file_must_be_there_with_something_in_it(configure: Configure, 
     configure(text)
 
 
+def test_every_wrong_line_of_a_section_is_said(configure: Configure) -> None:
+    text = lines(BOOKS, "idempotency", '"maybe"').replace(
+        'key_retention = "24h"', 'key_retention = "99999999d"'
+    )
+    assert '"99999999d"' in text
+    said = configure(text, wrong=True).stderr
+    assert '"maybe"' in said
+    assert "longer than ten years" in said
+
+
 @pytest.mark.parametrize(
     ("line", "value", "said"),
     [
