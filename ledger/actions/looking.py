@@ -5,10 +5,10 @@ from datetime import datetime
 
 from ledger.actions import resolving
 from ledger.actions.changing import change, first_time, locked
-from ledger.actions.claiming import Claimed
+from ledger.actions.claiming import Claimed, Ticket, claim_locked
 from ledger.actions.proof import is_proof, is_settled, note_finding
 from ledger.actions.reading import facts, match_of
-from ledger.models import Lookup, Operation
+from ledger.models import Attempt, Lookup, Operation
 from ledger.rules.errors import StaleToken
 from ledger.rules.records import Found
 from ledger.rules.states import FOUND, CaseKind, Evidence, Outcome, Standing, State, Verdict
@@ -54,7 +54,7 @@ def keep_lookup(
             case State.COMPLETED:
                 _completed(operation, lookup, now)
             case State.PENDING:
-                _pending(operation, lookup, now)
+                _pending(operation, lookup, now, listed=listed)
             case State.RUNNING:
                 pass
         return lookup
@@ -125,15 +125,45 @@ def _live(lookup: Lookup) -> bool:
     return any(record["standing"] in (Standing.DONE, Standing.PENDING) for record in lookup.records)
 
 
-def _pending(operation: Operation, lookup: Lookup, now: datetime) -> None:
-    """What waits and is there all the same is not sent; once its absence is proved, it is."""
+def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: bool) -> None:
+    """What waits and is there all the same is not sent: done, or held until its absence is proved."""
     case = operation.cases.open().first()
-    if _live(lookup):
+    record = match_of(lookup)
+    if record is not None and record["standing"] == Standing.DONE and not listed:
+        _found_waiting(operation, lookup, now, reference=record["id"])
+    elif _live(lookup):
         reason = "The destination holds it before it was sent."
         resolving.hold_locked(operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now)
     elif lookup.proof and case is not None and case.kind == CaseKind.THERE_AFTER_ALL:
         reason = "The destination does not hold it."
         resolving.close_locked(operation, actor="policy", reason=reason, now=now)
+
+
+def _found_waiting(operation: Operation, lookup: Lookup, now: datetime, *, reference: str) -> None:
+    """Complete what waits and is done there: by a claim that finds it, as a look before a send would."""
+    ticket = Ticket(actor="policy", lease_s=operation.operation_type.lease_s, started=False)
+    attempt = claim_locked(operation, now, ticket)
+    if attempt is None:
+        return
+    _close_unsent(attempt, FOUND_BEFORE, "Found before it was sent.", now)
+    resolving.complete_locked(
+        operation,
+        now,
+        kind="settled",
+        actor="policy",
+        reason="The check found one match.",
+        attempt=attempt,
+        data={"lookup": str(lookup.uid)},
+        evidence=Evidence.LOOKUP,
+        evidence_by=lookup.actor,
+        reference=reference,
+    )
+
+
+def _close_unsent(attempt: Attempt, error_code: str, message: str, now: datetime) -> None:
+    attempt.closed_at = attempt.sender_ended_at = now
+    attempt.outcome, attempt.error_code, attempt.message = Outcome.RETRYABLE, error_code, message
+    attempt.save(update_fields=["closed_at", "sender_ended_at", "outcome", "error_code", "message"])
 
 
 def _failed(operation: Operation, lookup: Lookup, now: datetime) -> None:
@@ -194,18 +224,12 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
             return True
         if found.verdict is Verdict.COULD_NOT_LOOK and _key_protects(claimed, operation, now):
             return True
-        blind = found.verdict not in FOUND
-        attempt.closed_at = attempt.sender_ended_at = now
-        attempt.outcome = Outcome.RETRYABLE
-        attempt.error_code = COULD_NOT_LOOK if blind else FOUND_BEFORE
-        attempt.message = (
-            "The check before the send could not look." if blind else "Found before it was sent."
-        )
-        attempt.save(update_fields=["closed_at", "sender_ended_at", "outcome", "error_code", "message"])
-        if blind:
-            resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
-        else:
+        if found.verdict in FOUND:
+            _close_unsent(attempt, FOUND_BEFORE, "Found before it was sent.", now)
             resolving.found_before_send(operation, attempt, now, actor=actor)
+        else:
+            _close_unsent(attempt, COULD_NOT_LOOK, "The check before the send could not look.", now)
+            resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
         return False
 
 

@@ -184,6 +184,8 @@ def _did_not_happen(facts: Facts, sitting: LookupFact | None) -> Leave:
 
 
 def _cancel(facts: Facts) -> Leave:
+    if facts.state is State.PENDING and facts.held and facts.found_something:
+        return _no(f"{facts.destination} holds something for it: cancelled, it would count as not done.")
     if facts.state is State.PENDING:
         return _yes("Nothing has been sent; nothing will be.")
     if facts.state is State.RUNNING:

@@ -2,7 +2,7 @@
 
 | a look-up finds   | pending        | uncertain         | failed          | completed         |
 |-------------------|----------------|-------------------|-----------------|-------------------|
-| one match, done   | held, not sent | completed         | uncertain, case | confirmed         |
+| one match, done   | completed      | completed         | uncertain, case | confirmed         |
 | one, pending      | held, not sent | accepted          | uncertain, case | (same)            |
 | one, declined     | (same)         | failed, case      | (same)          | uncertain, case   |
 | several, differs  | held, not sent | held              | uncertain, case | (same), case      |
@@ -13,6 +13,7 @@
 In flight, evidence is kept and moves nothing.
 """
 
+import uuid
 from datetime import datetime, timedelta
 
 import pytest
@@ -21,6 +22,7 @@ from ledger import actions
 from ledger.actions import Report
 from ledger.models import OperationType, database_now
 from ledger.rules.decisions import LOOKS, Next
+from ledger.rules.errors import NotNow
 from ledger.rules.states import CaseKind, Standing, State
 from tests import factories as make
 from tests.databases import Clock, Database
@@ -30,7 +32,7 @@ from tests.ledger.trails import sound
 FOUND: dict[str, tuple[Finding, tuple[str, str, str, str]]] = {
     "one match": (
         one(),
-        ("pending: there_after_all", "completed", "uncertain: there_after_all", "completed"),
+        ("completed", "completed", "uncertain: there_after_all", "completed"),
     ),
     "pending": (
         one(Standing.PENDING),
@@ -229,3 +231,17 @@ def test_what_waits_and_is_there_already_is_not_sent_until_its_absence_is_proved
     make.looked(operation)
     assert make.case_of(operation) == ""
     assert make.to_send(operation).attempt.number == 1
+
+
+def test_what_waits_and_is_on_the_list_is_not_cancelled_and_a_check_completes_it(clock: Clock) -> None:
+    for kind in (make.invoice_type(), make.kind(name="other")):
+        operation = make.handed(kind) if kind.by_tieout else make.tried(kind, make.UNREACHED)
+        make.looked(operation, make.there(operation, "INV-1"), listed=True)
+        with pytest.raises(NotNow, match="holds something for it"):
+            actions.cancel(operation.pk, actor="ann", reason="Not wanted.", command_id=uuid.uuid4())
+        make.looked(operation, make.there(operation, "INV-1"), actor="ann")
+        assert standing(operation) == "completed"
+        done = make.again(operation)
+        assert (done.evidence, done.evidence_by, done.destination_reference) == ("lookup", "ann", "INV-1")
+        assert not done.attempts.filter(started_at__isnull=False, number=done.attempt_count).exists()
+        assert not done.events.filter(state_to=State.FAILED).exists()
