@@ -268,15 +268,14 @@ def test_6_a_start_that_waited_until_the_lease_was_over_is_refused(clock: Clock)
 def test_a_row_that_only_points_to_an_operation_keeps_nobody_waiting(clock: Clock) -> None:
     """A run's million lines take their foreign keys while it commits; here they are taken before."""
     scene = due(clock, "due")
-    with closing(psycopg.connect(clock.database.app_url)) as run:
+    with ThreadPoolExecutor(1) as pool, closing(psycopg.connect(clock.database.app_url)) as run:
+        run.execute("SET CONSTRAINTS ALL IMMEDIATE")
         run.execute(
             "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, data) "
             "SELECT gen_random_uuid(), id, 'noted', 'a run', 'It is on the list.', '', '', '{}' "
             "FROM ledger_operation"
         )
-        run.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        with ThreadPoolExecutor(1) as pool:
-            assert in_thread(partial(claim, scene), pool).result(5) == "proceed"
+        assert in_thread(partial(claim, scene), pool).result(5) == "proceed"
 
 
 def test_doubts_of_one_type_that_prove_its_look_up_at_once_do_not_wait_in_a_circle(clock: Clock) -> None:
