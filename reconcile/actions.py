@@ -96,9 +96,10 @@ def _to_be_told(finding: Finding) -> bool:
 def _held(run: Run, references: Sequence[str]) -> Held:
     """Read what the list holds under many references at once: a run's lines have no index by them."""
     held: dict[str, list[Record]] = defaultdict(list)
-    for start in range(0, len(references), CHUNK):
-        wanted = set(references[start : start + CHUNK])
-        lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference__in=wanted)
+    wanted = sorted(set(references))
+    for start in range(0, len(wanted), CHUNK):
+        part = wanted[start : start + CHUNK]
+        lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference__in=part)
         for line in lines.order_by("number"):
             held[line.reference].append(line)
     return held

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+import reconcile.actions
 from ledger import actions
 from ledger.models import Case, Event, Lookup, Operation
 from ledger.rules.states import Outcome
@@ -172,6 +174,15 @@ def test_a_run_s_lines_are_read_as_often_for_many_findings_as_for_few(listed: Bo
     assert counted[0] == counted[1]
     assert Lookup.objects.filter(verdict="several").count() == 18
     assert Operation.objects.filter(evidence="lookup").count() == 18
+
+
+def test_a_reference_of_several_findings_is_read_once(listed: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile.actions, "CHUNK", 1)
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    HELD.pages = [[record(n, key=key_of("1"), currency="EUR" if n == 3 else "ZAR") for n in (1, 2, 3)]]
+    _, found = listed.run()
+    assert len(found) == 2
+    assert [kept["id"] for kept in Lookup.objects.get().records] == ["INV-1", "INV-2", "INV-3"]
 
 
 def test_two_differences_without_an_operation_under_one_reference_are_one_case(listed: Books) -> None:
