@@ -8,6 +8,7 @@ from ledger import actions
 from ledger.destinations import lookups
 from ledger.models import Lookup, Operation, Permit
 from ledger.rules import actors
+from review import checking
 from review.access import require
 
 CHECKED = "Looked from the operation’s page."
@@ -15,13 +16,18 @@ UNDONE = "Undone from the operation’s page."
 
 
 def check(operation: Operation, *, person: User, command_id: uuid.UUID) -> Lookup | None:
-    """Ask the destination what it holds now; it is kept as theirs. None for the same click."""
+    """Ask the destination what it holds now; it is kept as theirs. None for the same click.
+
+    Raises NotNow while it is being checked already.
+    """
     require(person, "check")
-    if operation.events.filter(command_id=command_id).exists():
-        return None
-    return lookups.look(
-        operation, actor=actors.person(person.get_username()), reason=CHECKED, command_id=command_id
-    )
+    actor = actors.person(person.get_username())
+    with checking.turn(operation):
+        if operation.events.filter(command_id=command_id).exists():
+            return None
+        return lookups.look(
+            operation, actor=actor, reason=CHECKED, command_id=command_id, within_s=checking.LONGEST_S
+        )
 
 
 def allow(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> Permit:

@@ -1,5 +1,7 @@
 """Asking a destination what it holds for one operation, and keeping the answer as evidence."""
 
+import math
+import time
 import uuid
 from collections.abc import Mapping
 
@@ -27,16 +29,26 @@ class NoLookup(Conflict):
     retry = "after-review"
 
 
-def look(operation: Operation, *, actor: str, reason: str, command_id: uuid.UUID | None = None) -> Lookup:
+def look(
+    operation: Operation,
+    *,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID | None = None,
+    within_s: float = math.inf,
+) -> Lookup:
     """Ask the destination what it holds for an operation, and keep and apply what was found.
+
+    `within_s` bounds all of the asking; each look-up has the destination's time-out besides.
 
     Where nothing was found by a look-up that has never found anything, it is made to prove itself on a record
     that we know. Whatever goes wrong on the way is *could not look*. Raises NoLookup where there is none,
     RuntimeError inside a transaction.
     """
     asked_at = database_now()
-    found = ask(operation)
-    control_reference = _control(operation) if found.verdict is Verdict.ABSENT else ""
+    until = time.monotonic() + within_s
+    found = ask(operation, until=until)
+    control_reference = _control(operation, until=until) if found.verdict is Verdict.ABSENT else ""
     return actions.keep_lookup(
         operation.pk,
         found=found,
@@ -48,8 +60,8 @@ def look(operation: Operation, *, actor: str, reason: str, command_id: uuid.UUID
     )
 
 
-def ask(operation: Operation, *, contract: Contract | None = None) -> Found:
-    """Ask and judge, and keep nothing; the look-up's total deadline is the destination's time-out."""
+def ask(operation: Operation, *, contract: Contract | None = None, until: float = math.inf) -> Found:
+    """Ask and judge, and keep nothing; its deadline is the destination's time-out, or an earlier instant."""
     refuse_open_transaction()
     kind = operation.operation_type
     call, record = kind.how.lookup, kind.how.record
@@ -60,7 +72,7 @@ def ask(operation: Operation, *, contract: Contract | None = None) -> Found:
         contract=contract or actions.facts(operation).contract,
         record=record,
         values=values_of(operation),
-        timeout_s=kind.destination.reach.timeout_s,
+        timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),
     )
     looked = _looked(operation, request)
     return judge(
@@ -112,7 +124,7 @@ def tried(operation: Operation) -> tuple[Found, bool]:
     return found, proof
 
 
-def _control(operation: Operation) -> str:
+def _control(operation: Operation, *, until: float = math.inf) -> str:
     """Look up the latest record that we know, the same way; return its reference if it is found.
 
     Not needed where this look-up has found a record that was sent under the same rules.
@@ -124,7 +136,7 @@ def _control(operation: Operation) -> str:
     if known is None:
         return ""
     try:
-        found = ask(known)
+        found = ask(known, until=until)
     except TieoutError:
         return ""
     seen = {record.id for record in found.records}

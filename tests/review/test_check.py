@@ -3,12 +3,16 @@
 import uuid
 from typing import Any
 
+import psycopg
 import pytest
 
+from ledger.destinations import lookups
+from ledger.destinations.connectors.base import Looked, LookRequest
 from ledger.models import Lookup, Operation
 from ledger.rules.states import State
+from review import checking
 from tests import stories
-from tests.databases import Clock
+from tests.databases import Clock, Database
 from tests.people import browser_of
 from tests.sandboxes import Sandbox
 
@@ -89,6 +93,46 @@ def test_the_same_click_looks_once_and_a_later_one_again(durban: stories.Durban)
     assert Lookup.objects.filter(actor="ann").count() == 1
     check(operation)
     assert Lookup.objects.filter(actor="ann").count() == 2
+
+
+@pytest.mark.parametrize("busy", ["operation", "destination"])
+def test_what_is_being_checked_is_not_asked_for_again(
+    durban: stories.Durban, sandbox: Sandbox, database: Database, busy: str
+) -> None:
+    operation = durban.silent(483)
+    place = durban.invoice.destination_id * checking.AT_ONCE
+    keys = {
+        "operation": [(checking.OPERATION, operation.pk)],
+        "destination": [(checking.DESTINATION, place + one) for one in range(checking.AT_ONCE)],
+    }[busy]
+    with psycopg.connect(database.app_url) as other:
+        for key in keys:
+            assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", key).fetchone() == (True,)
+        sandbox.stop()  # would be could not look
+        assert "already being checked" in check(operation).content.decode()
+        assert not Lookup.objects.filter(actor="ann").exists()
+    check(operation)
+    assert Lookup.objects.filter(actor="ann").count() == 1, "its place is free again"
+
+
+def test_a_person_waits_fifteen_seconds_at_most_for_all_of_a_check(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durban.invoice.destination.connection |= {"timeout": 240}
+    durban.invoice.destination.save(update_fields=["connection"])
+    operation, known = durban.silent(483), durban.silent(402)
+    waits: list[float] = []
+
+    def looked(_: object, request: LookRequest) -> Looked:
+        waits.append(request.timeout_s)
+        return Looked((), complete=True)
+
+    monkeypatch.setattr(lookups, "_looked", looked)
+    check(operation)
+    assert waits
+    assert all(0 < wait <= 15 for wait in waits)
+    lookups.look(durban.again(known), actor="worker", reason="Its check was due.")
+    assert waits[-1] == 240, "software may wait as long as the destination is given"
 
 
 def test_htmx_gets_the_main_part_only(durban: stories.Durban) -> None:
