@@ -1,7 +1,6 @@
 """Accept and claim: the row is ours or it is not, and the database decides."""
 
 import json
-import unicodedata
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,14 +13,13 @@ from ledger.actions import claiming, resolving
 from ledger.actions.changing import change, locked
 from ledger.actions.submission import Prepared, Submission, prepare, refuse_changed, type_named
 from ledger.models import Attempt, Operation
-from ledger.rules import digests, tokens
+from ledger.rules import digests, keys, tokens
 from ledger.rules.decisions import Next, Step
 from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
 from ledger.rules.states import State
 from ledger.sql import statement
 
 LEASE_MAX_S = 86400.0
-FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
 Decision = Literal["proceed", "wait", "hold", "skip", "refuse"]
 
 
@@ -213,9 +211,7 @@ def _elsewhere() -> AttemptIdElsewhere:
 
 def _warnings(prepared: Prepared) -> list[str]:
     """Name another key of the type that differs only by Unicode normalisation."""
-    if prepared.key.isascii():
-        return []
-    other = {unicodedata.normalize(form, prepared.key) for form in FORMS} - {prepared.key}
-    if other and Operation.objects.filter(operation_type=prepared.operation_type, key__in=other).exists():
+    others = keys.look_alikes(prepared.key)
+    if others and Operation.objects.filter(operation_type=prepared.operation_type, key__in=others).exists():
         return ["Another operation's key differs from this one only by Unicode normalisation."]
     return []

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Literal
 
 from ledger.rules.errors import KeyMalformed, KeyMissing
 
@@ -15,13 +16,13 @@ __all__ = [
     "KeyMalformed",
     "KeyMissing",
     "check",
-    "differs_only_by_normalisation",
     "from_template",
-    "normalised",
+    "look_alikes",
     "template_errors",
 ]
 
 MAX_LENGTH = 200
+_FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
 SOURCE_PARTS = ("system", "reference", "version")
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -86,14 +87,9 @@ def template_errors(template: str) -> list[str]:
     return errors
 
 
-def normalised(key: str) -> str:
-    """Return the form (NFKC) in which keys that Unicode calls alike are equal; it is never used as a key."""
-    return unicodedata.normalize("NFKC", key)
-
-
-def differs_only_by_normalisation(one: str, other: str) -> bool:
-    """Say whether two different keys would look like one to a reader, so that a warning is due."""
-    return one != other and normalised(one) == normalised(other)
+def look_alikes(key: str) -> frozenset[str]:
+    """Return the other spellings that Unicode calls the same, so that a warning is due where one is used."""
+    return frozenset(unicodedata.normalize(form, key) for form in _FORMS) - {key}
 
 
 def _is_blank(key: str) -> bool:
