@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ledger.rules.decisions import new_generation
-from ledger.rules.leaves import SITTING, Action
+from ledger.rules.leaves import CALLERS_PERMIT, SITTING, Action
 from ledger.rules.states import DOUBT
 from review import amounts, wording
 from review.instants import instant, span
@@ -107,10 +107,8 @@ def _key(reading: Reading) -> Iterator[Fact]:
         left = span(closes_at - reading.now)
         yield Fact("Key’s window", f"{left} left, closes {instant(closes_at, reading.now)}")
     else:
-        yield Fact(
-            "Key’s window",
-            f"Closed {instant(closes_at, reading.now)}; the check before the send protects us now",
-        )
+        whose = "the check before the send protects" if facts.by_tieout else "only your check protects"
+        yield Fact("Key’s window", f"Closed {instant(closes_at, reading.now)}; {whose} us now")
 
 
 def _check(reading: Reading) -> Iterator[Fact]:
@@ -136,11 +134,15 @@ def if_first_arrives(reading: Reading) -> str:
     if not _could_arrive(reading):
         return (
             "Every try so far is proved not done. What is there is looked at once more before it is sent."
-            if facts.has_lookup
+            if facts.has_lookup and facts.by_tieout
             else "Every try so far is proved not done."
         )
     if facts.same_key_protects(reading.now):
         return f"{there} answers with that {noun} and makes no second one."
+    if facts.has_lookup and not facts.by_tieout:
+        minutes = CALLERS_PERMIT.total_seconds() / 60
+        soon = f"Its automation may send it within {minutes:g} minutes, and nobody looks again before that."
+        return f"{there} would hold two. {soon}"
     if facts.has_lookup:
         again = "It is looked at once more right before the send: that makes it unlikely, not impossible."
         return f"{there} would hold two. {again}"

@@ -57,4 +57,6 @@ def key_window(reading: Reading) -> KeyWindow | None:
 def protection(reading: Reading) -> str:
     """Say in one sentence what protects a second try at this destination, and what it does not cover."""
     facts = reading.facts
-    return guarantee(facts.contract, facts.destination, has_lookup=facts.has_lookup)
+    return guarantee(
+        facts.contract, facts.destination, has_lookup=facts.has_lookup, by_tieout=facts.by_tieout
+    )

@@ -1,14 +1,14 @@
 """What a person decides, once: permit, withdraw, attest, end, cancel. Each with reason, command and event."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ledger.actions import resolving
 from ledger.actions.changing import change, first_time, locked
 from ledger.actions.reading import facts, lookup_fact, sitting
 from ledger.models import Operation, Permit
 from ledger.rules.errors import Malformed, NotNow
-from ledger.rules.leaves import UNDO, Action, leaves
+from ledger.rules.leaves import UNDO, Action, leaves, permit_lapses_at
 from ledger.rules.states import Evidence, State
 
 REFERENCE_MAX = 200
@@ -39,6 +39,10 @@ def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID)
             return Permit.objects.get(command_id=command_id)
         _require(operation, Action.SEND_AGAIN, actor=actor, now=now)
         seen = sitting(operation, actor, now=now)
+        permit_for_s = operation.operation_type.permit_for_s
+        lapses_at = permit_lapses_at(
+            facts(operation), now + UNDO, permit_for_s=permit_for_s, looked=seen is not None
+        )
         given = Permit.objects.create(
             operation=operation,
             source=Permit.Source.PERSON,
@@ -48,7 +52,7 @@ def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID)
             lookup=seen,
             given_at=now,
             effective_at=now + UNDO,
-            lapses_at=now + UNDO + timedelta(seconds=operation.operation_type.permit_for_s),
+            lapses_at=lapses_at,
         )
         data = {"permit": str(given.uid), "lookup": str(seen.uid) if seen else ""}
         change(operation, kind="permitted", actor=actor, reason=reason, command_id=command_id, data=data)

@@ -117,16 +117,20 @@ def _both(first: tuple[int, ...], now: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(status for status in now if status in first)
 
 
-def guarantee(contract: Contract, destination: str, *, has_lookup: bool) -> str:
-    """Say in one sentence what protects a second try at this destination, and what it does not cover."""
+def guarantee(contract: Contract, destination: str, *, has_lookup: bool, by_tieout: bool) -> str:
+    """Say in one sentence what protects a second try at this destination, and what it does not cover.
+
+    Only where Tieout sends is the look right before the send its own.
+    """
     frozen = "Not covered: a sender frozen between its check and its send."
     if contract.takes_key and contract.key_retention_s is not None:
         hours = f"{contract.key_retention_s / 3600:g}\u00a0h"
-        look = ", and a check comes first" if has_lookup else ""
+        look = ", and a check comes first" if has_lookup and by_tieout else ""
         whose = f"{destination}’" if destination.endswith("s") else f"{destination}’s"
         return f"Tries reuse the same key within {whose} {hours} window{look}. {frozen}"
     if has_lookup:
-        return f"{destination} takes no key that we can rely on: each try is preceded by a check. {frozen}"
+        look = "is preceded by a check" if by_tieout else "in doubt is looked up before another is allowed"
+        return f"{destination} takes no key that we can rely on: each try {look}. {frozen}"
     return f"{destination} takes no key and cannot be checked: no try follows one in doubt by itself."
 
 

@@ -15,6 +15,10 @@ UNDO = timedelta(seconds=10)
 """How long a person's permit waits before it takes effect."""
 
 
+CALLERS_PERMIT = timedelta(minutes=15)
+"""How long absence may be relied on where a caller sends: nobody looks again before that send."""
+
+
 class Action(StrEnum):
     """What a person can do."""
 
@@ -135,13 +139,13 @@ def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Lea
         return _no("Send again waits for a check made by you in the last five minutes.")
     counts_until = sitting.asked_at + SITTING
     if sitting.standing is Standing.FAILED and not facts.in_doubt:
-        return _yes(f"{there} declined it, and is asked once more before it is sent.", counts_until)
+        return _yes(f"{there} declined it{_then(facts)}", counts_until)
     if sitting.verdict in FOUND:
         return _found(there, sitting)
     if sitting.verdict is Verdict.ABSENT and (sitting.proof or (not facts.in_doubt and sitting.complete)):
         if facts.same_key_protects(now):
             return _same_key(facts)
-        return _yes(f"{there} does not hold it, and is asked once more before it is sent.", counts_until)
+        return _yes(f"{there} does not hold it{_then(facts)}", counts_until)
     if (
         sitting.verdict is Verdict.ABSENT
         and facts.settles_at is not None
@@ -155,6 +159,24 @@ def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Lea
             "Absent, but this check has never found a record that we know, so its silence proves nothing."
         )
     return _no(f"The check could not look, and no key protects us: wait, or ask {there}.")
+
+
+def _then(facts: Facts) -> str:
+    if facts.by_tieout:
+        return ", and is asked once more before it is sent."
+    minutes = CALLERS_PERMIT.total_seconds() / 60
+    return f". Its automation may send it within {minutes:g} minutes, and nobody looks again before that."
+
+
+def permit_lapses_at(facts: Facts, effective_at: datetime, *, permit_for_s: float, looked: bool) -> datetime:
+    """Return until when a person's permit may be used; a caller's that rests on a look-up is short."""
+    lapses_at = effective_at + timedelta(seconds=permit_for_s)
+    if facts.by_tieout or not looked:
+        return lapses_at
+    safe_until = effective_at + CALLERS_PERMIT
+    if facts.window_closes_at is not None and facts.same_key_protects(effective_at):
+        safe_until = max(safe_until, facts.window_closes_at - timedelta(seconds=facts.lease_s))
+    return min(lapses_at, safe_until)
 
 
 def _confirm_reference(facts: Facts) -> Leave:
@@ -234,7 +256,13 @@ def _cause(facts: Facts) -> Sentence:
 def _key_answer(facts: Facts, now: datetime) -> Sentence:
     if not facts.contract.takes_key:
         return Sentence(
-            "It takes no key. " + guarantee(facts.contract, facts.destination, has_lookup=facts.has_lookup)
+            "It takes no key. "
+            + guarantee(
+                facts.contract,
+                facts.destination,
+                has_lookup=facts.has_lookup,
+                by_tieout=facts.by_tieout,
+            )
         )
     if facts.contract.key_retention_s is None:
         return Sentence("It takes a key; for how long it remembers is not known, which counts as not at all.")

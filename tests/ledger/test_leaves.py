@@ -78,6 +78,12 @@ SENT_AGAIN: dict[str, tuple[dict[str, Any], LookupFact | None, bool, str]] = {
         "holds it",
     ),
     "failed": ({**FAILED, "contract": NO_KEYS}, ABSENT, True, "does not hold it"),
+    "proof, no keys, a caller's": (
+        {**HELD, "contract": NO_KEYS, "by_tieout": False},
+        PROOF,
+        True,
+        "nobody looks again",
+    ),
     "failed, not checked": (FAILED, None, False, "waits for a check"),
     "failed, no look-up": ({**FAILED, "has_lookup": False}, None, True, "proved not done"),
     "failed, declined": ({**FAILED, "lookup": DECLINED_RECORD}, DECLINED_RECORD, True, "declined it"),

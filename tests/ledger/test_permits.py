@@ -20,6 +20,7 @@ from ledger.actions import Report
 from ledger.models import Attempt, Destination, Operation, Permit, database_now
 from ledger.rules.decisions import Next
 from ledger.rules.errors import Malformed, NotNow
+from ledger.rules.leaves import CALLERS_PERMIT
 from ledger.rules.states import CaseKind, Outcome, Standing
 from tests import factories as make
 from tests.databases import Clock
@@ -170,6 +171,21 @@ def test_undone_after_software_looked_meanwhile_software_goes_on(clock: Clock) -
     assert make.again(operation).look_at is None
     actions.withdraw(operation.pk, actor="ann", reason="Not yet.", command_id=uuid.uuid4())
     assert sound(operation).look_at is not None
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_a_callers_permit_on_a_look_up_ends_while_that_can_be_relied_on(clock: Clock, keys: bool) -> None:
+    """Nobody looks again before a caller sends; within the key's window nothing is made twice."""
+    kind = make.kind(contract={} if keys else {"idempotency": "none"})
+    operation = make.uncertain_operation(kind)
+    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+    clock.advance(60)
+    make.looked(operation, actor="ann")
+    permit = make.permitted(operation)
+    short = permit.lapses_at - permit.effective_at == CALLERS_PERMIT
+    assert short is not keys
+    clock.advance(23 * 3600)
+    assert actions.claim(make.submission(kind), actor="api:shop").decision == ("proceed" if keys else "hold")
 
 
 def test_unused_it_lapses_back_to_its_case(clock: Clock) -> None:
