@@ -32,6 +32,15 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
                 ("revoked_at", models.DateTimeField(null=True)),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("revoked_at__isnull", True)),
+                        fields=("name",),
+                        name="token_name_once",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Attempt",

@@ -15,6 +15,14 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(db_default=TieoutNow())
     revoked_at = models.DateTimeField(null=True)
 
+    class Meta:
+        constraints = [
+            # The trail and a repeated claim know an automation by its name.
+            models.UniqueConstraint(
+                name="token_name_once", fields=["name"], condition=models.Q(revoked_at__isnull=True)
+            ),
+        ]
+
     def __str__(self) -> str:
         return self.name
 

@@ -4,8 +4,9 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError
 
-from ledger.models import ApiToken, Destination, Event, OperationType
+from ledger.models import ApiToken, Destination, Event, OperationType, TieoutNow
 from ledger.rules.tokens import token_hash
 from tests.databases import Database
 from tests.processes import Manage
@@ -60,6 +61,17 @@ def test_a_name_that_nobody_could_read_in_the_trail_is_refused(database: Databas
     assert not ApiToken.objects.exists()
 
 
+def test_a_name_stands_for_one_living_token(database: Database) -> None:
+    issued("webshop")
+    with pytest.raises(CommandError, match="webshop has a token already"):
+        issued("webshop")
+    with pytest.raises(IntegrityError, match="token_name_once"):
+        ApiToken.objects.create(name="webshop", token_hash="other")
+    ApiToken.objects.update(revoked_at=TieoutNow())
+    issued("webshop")
+    assert ApiToken.objects.count() == 2
+
+
 def test_the_token_stands_alone_on_stdout_and_is_kept_as_a_digest(
     database: Database, types: list[str]
 ) -> None:
@@ -79,7 +91,7 @@ def test_the_token_stands_alone_on_stdout_and_is_kept_as_a_digest(
 
 
 def test_a_token_without_types_covers_every_type_and_each_token_is_new(database: Database) -> None:
-    assert issued("webshop") != issued("webshop")
+    assert issued("webshop") != issued("till")
     assert all(row.allows("anything.at_all") for row in ApiToken.objects.all())
 
 

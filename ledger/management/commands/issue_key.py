@@ -38,6 +38,7 @@ class Command(BaseCommand):
         token = new_token()
         with transaction.atomic():
             _check_types(types)
+            _check_unused(name)
             ApiToken.objects.create(name=name, token_hash=token_hash(token), types=types)
             Event.objects.create(
                 kind="key_issued",
@@ -54,6 +55,14 @@ def _checked_name(name: str) -> str:
             f"The name {name!r} cannot be used. Give 1 to {NAME_LENGTH} characters, such as webshop."
         )
     return name
+
+
+def _check_unused(name: str) -> None:
+    if ApiToken.objects.filter(name=name, revoked_at=None).exists():
+        raise CommandError(
+            f"{name} has a token already, and a name stands for one automation. Revoke that one first, or "
+            "give another name. No token was issued."
+        )
 
 
 def _check_types(types: list[str]) -> None:
