@@ -23,9 +23,16 @@ for name in ("DATABASE_OWNER_URL", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEB
 from collections.abc import Iterator  # noqa: E402
 
 import django  # noqa: E402
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 django.setup()
+
+# A busy machine is no failure; what an example proves does not depend on how long it took.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 from tests.databases import Clock, Database, Template, sweep  # noqa: E402
 from tests.demos import demo as demo  # noqa: E402
