@@ -19,6 +19,7 @@ _WORDS = {
     "missing": "is missing",
     "string_type": "must be text, in quotes",
     "string_too_long": "has more than {max_length} characters",
+    "too_long": "has more than {max_length} characters",
     "dict_type": "must be an object, as {{…}}",
     "model_type": "must be an object, as {{…}}",
     "model_attributes_type": "must be an object, as {{…}}",
