@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from ledger.actions import claiming, resolving
 from ledger.actions.changing import change, locked
-from ledger.actions.submission import Prepared, Submission, prepare, refuse_changed, type_named
+from ledger.actions.submission import Prepared, Submission, key_for, prepare, refuse_changed, type_named
 from ledger.models import Attempt, Operation
-from ledger.rules import digests, keys, tokens
+from ledger.rules import keys, tokens
 from ledger.rules.decisions import Next, Step
 from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
 from ledger.rules.states import State
@@ -128,7 +127,7 @@ def _values(
         "payload_digest": prepared.payload_digest,
         "leaf_digests": json.dumps(prepared.leaf_digests()),
         "payload_sealed": prepared.sealed(),
-        "idempotency_key": key_for(prepared, generation=1),
+        "idempotency_key": key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
         "actor": actor,
         "run": source.get("run", ""),
         "data": json.dumps({"source": {**source}} if source else {}),
@@ -141,20 +140,6 @@ def _values(
         "caller_id": ticket.caller_id if ticket else None,
         "token_hash": tokens.token_hash(ticket.token) if ticket else "",
     }
-
-
-def key_for(prepared: Prepared, *, generation: int) -> str:
-    """Return the idempotency key that the destination will see."""
-    kind = prepared.operation_type
-    return digests.idempotency_key(
-        installation=settings.INSTALLATION,
-        destination=kind.destination.name,
-        account=kind.destination.account,
-        type=kind.name,
-        key=prepared.key,
-        generation=generation,
-        key_max=kind.promises.key_max,
-    )
 
 
 def _again(

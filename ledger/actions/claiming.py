@@ -4,13 +4,12 @@ import uuid
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from django.conf import settings
-
 from ledger.actions import resolving
 from ledger.actions.changing import change, locked
 from ledger.actions.reading import contract_of, facts
+from ledger.actions.submission import key_for
 from ledger.models import Attempt, Operation, Permit
-from ledger.rules import digests, tokens
+from ledger.rules import tokens
 from ledger.rules.decisions import Next, new_generation
 from ledger.rules.digests import same
 from ledger.rules.errors import NotFound, StaleToken, StartedElsewhere
@@ -140,16 +139,8 @@ def _rests_on_proof(permit: Permit) -> bool:
 
 
 def _key(operation: Operation, generation: int) -> str:
-    kind = operation.operation_type
-    return digests.idempotency_key(
-        installation=settings.INSTALLATION,
-        destination=kind.destination.name,
-        account=kind.destination.account,
-        type=kind.name,
-        key=operation.key,
-        generation=generation,
-        key_max=contract_of(operation).key_max,
-    )
+    key_max = contract_of(operation).key_max
+    return key_for(operation.operation_type, operation.key, generation=generation, key_max=key_max)
 
 
 def claim_to_send(operation_id: int, *, actor: str) -> Claimed | None:

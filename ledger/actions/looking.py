@@ -92,9 +92,6 @@ def _store(
         why=found.why[:300],
         control_reference=control_reference,
     )
-    blind = found.verdict is Verdict.COULD_NOT_LOOK or (
-        found.verdict is Verdict.ABSENT and is_settled(operation, asked_at) and not proof
-    )
     change(
         operation,
         kind="looked",
@@ -108,10 +105,16 @@ def _store(
             "records": len(found.records),
             "others": found.others,
         },
-        look_count=operation.look_count + 1 if blind else 0,
+        look_count=operation.look_count + 1 if _blind(operation, lookup) else 0,
         taken_at=asked_at if _takes(operation, found) else operation.taken_at,
     )
     return lookup
+
+
+def _blind(operation: Operation, lookup: Lookup) -> bool:
+    """Say whether a look-up told nothing, although it was time."""
+    settled = lookup.verdict == Verdict.ABSENT and is_settled(operation, lookup.asked_at)
+    return lookup.verdict == Verdict.COULD_NOT_LOOK or (settled and not lookup.proof)
 
 
 def _takes(operation: Operation, found: Found) -> bool:

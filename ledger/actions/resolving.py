@@ -214,25 +214,9 @@ def settle_attempt(
     outcome = Outcome(attempt.outcome or "")
     known = facts(operation)
     conclusion = conclude(known, outcome, now=now, jitter=jitter(), retry_after_s=attempt.retry_after_s)
-    fields: dict[str, Any] = {}
-    if conclusion.state is State.UNCERTAIN:
-        ended_at = attempt.sender_ended_at or now
-        settles_at = ended_at + timedelta(seconds=known.contract.settle_s)
-        fields = {
-            "look_at": now,
-            "look_count": 0,
-            "settles_at": max(settles_at, operation.settles_at or settles_at),
-        }
-        if outcome is Outcome.ACCEPTED:
-            fields["taken_at"] = operation.taken_at or now
-    elif conclusion.state is State.PENDING:
-        fields = {"next_try_at": conclusion.next_try_at}
-    elif conclusion.state is State.COMPLETED:
-        fields = {
-            "evidence": Evidence.ANSWER,
-            "evidence_by": actor,
-            "destination_reference": attempt.destination_reference,
-        }
+    fields = _where_it_goes(
+        operation, attempt, conclusion, now, settle_s=known.contract.settle_s, actor=actor
+    )
     if attempt.started_at is not None:
         fields["first_sent_at"] = operation.first_sent_at or attempt.started_at
     if outcome not in (Outcome.SUCCEEDED, Outcome.ACCEPTED) and not operation.first_cause:
@@ -252,6 +236,38 @@ def settle_attempt(
     )
     _after(operation, conclusion, now)
     return conclusion
+
+
+def _where_it_goes(
+    operation: Operation,
+    attempt: Attempt,
+    conclusion: Conclusion,
+    now: datetime,
+    *,
+    settle_s: float,
+    actor: str,
+) -> dict[str, Any]:
+    """Return what the state that follows an attempt needs to know."""
+    match conclusion.state:
+        case State.UNCERTAIN:
+            settles_at = (attempt.sender_ended_at or now) + timedelta(seconds=settle_s)
+            taken = attempt.outcome == Outcome.ACCEPTED
+            return {
+                "look_at": now,
+                "look_count": 0,
+                "settles_at": max(settles_at, operation.settles_at or settles_at),
+                "taken_at": (operation.taken_at or now) if taken else operation.taken_at,
+            }
+        case State.PENDING:
+            return {"next_try_at": conclusion.next_try_at}
+        case State.COMPLETED:
+            return {
+                "evidence": Evidence.ANSWER,
+                "evidence_by": actor,
+                "destination_reference": attempt.destination_reference,
+            }
+        case _:
+            return {}
 
 
 def _after(operation: Operation, conclusion: Conclusion, now: datetime) -> None:

@@ -66,6 +66,19 @@ def payload_keys() -> Keyring:
     return Keyring.parse(settings.PAYLOAD_KEYS, "PAYLOAD_KEYS")
 
 
+def key_for(kind: OperationType, key: str, *, generation: int, key_max: int) -> str:
+    """Return the idempotency key that the destination sees for an operation's key."""
+    return digests.idempotency_key(
+        installation=settings.INSTALLATION,
+        destination=kind.destination.name,
+        account=kind.destination.account,
+        type=kind.name,
+        key=key,
+        generation=generation,
+        key_max=key_max,
+    )
+
+
 def type_named(name: str) -> OperationType:
     """Return an operation type with its destination; NotFound names it."""
     kind = OperationType.objects.select_related("destination").filter(name=name).first()
