@@ -42,6 +42,13 @@ from tests.sandboxes import sandbox as sandbox  # noqa: E402
 from tests.workers import worker as worker  # noqa: E402
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Let each process of the run read the settings for itself, in a folder of its own."""
+    # A process that inherits the name reads them before this file has said where its data is.
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs PostgreSQL, to run it again on the oldest one; keep a file's tests on one core."""
     for item in items:

@@ -18,7 +18,7 @@ from config.environment import ROOT
 from tests.databases import Database
 
 LOGS = pytest.StashKey[list[Path]]()
-START_S = 120
+START_S = 60
 STOP_S = 10
 
 
