@@ -79,7 +79,7 @@ class Template:
         """A copy for one test, in use as Django's connections; dropped even if others still work in it."""
         clone = self.database(f"test_{next(self.numbers)}")
         self.database("postgres").as_owner(
-            f"CREATE DATABASE {clone.name} TEMPLATE {postgres.DATABASE}",
+            f"CREATE DATABASE {clone.name} TEMPLATE {postgres.DATABASE} STRATEGY FILE_COPY",
             # The rights on a database are not copied with it.
             f"REVOKE ALL ON DATABASE {clone.name} FROM PUBLIC",
             f"GRANT CONNECT ON DATABASE {clone.name} TO {postgres.APP}",

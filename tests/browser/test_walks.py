@@ -108,6 +108,7 @@ def test_the_whole_walk_by_keys(durban: stories.Durban, lost: Operation, windows
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="Order 483 · Acme", exact=True)).to_be_focused()
     page.keyboard.press("j")

@@ -149,7 +149,8 @@ def test_everything_is_private_and_nothing_above_is_opened(tmp_path: Path) -> No
     home.mkdir(mode=0o700)
     folder = home / "deep" / "data"
     Holder(folder).ready().leave()
-    for place in (home, home / "deep", folder, folder / "postgres", folder / "postgres" / "socket"):
+    socket_folder = Cluster(folder / "postgres").socket_folder
+    for place in (home, home / "deep", folder, folder / "postgres", socket_folder):
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
     for file in (folder / "secrets").iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
