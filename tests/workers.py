@@ -16,7 +16,7 @@ START_S = 120
 SIZE = 6
 
 
-def until(met: Callable[[], object], *, seconds: float = 10, what: str = "it") -> None:
+def until(met: Callable[[], object], *, seconds: float = 60, what: str = "it") -> None:
     """Wait until it is so; fails the test where it does not become so in time."""
     end = time.monotonic() + seconds
     while not met():

@@ -61,7 +61,7 @@ def known(durban: Durban) -> Operation:
 
 
 def finished(
-    durban: Durban, *operations: Operation, state: State = State.COMPLETED, seconds: float = 30
+    durban: Durban, *operations: Operation, state: State = State.COMPLETED, seconds: float = 60
 ) -> None:
     """Wait until all of these have this state."""
     until(
@@ -164,8 +164,11 @@ def test_a_late_outcome_of_a_stale_attempt_is_kept_and_moves_nothing(
 ) -> None:
     """Known failure 8: a stale worker finished over the new one."""
     known(durban)
-    # The first send hangs beyond its lease; meanwhile it is found, and the operation is done.
-    sandbox.faults("delay_after", match="order/webshop/1/v1", arg=2.5)
+    # The first send hangs beyond its lease; it is found, and the operation is done, long before it answers.
+    books = durban.invoice.destination
+    books.connection = {**books.connection, "timeout": 15}
+    books.save(update_fields=["connection"])
+    sandbox.faults("delay_after", match="order/webshop/1/v1", arg=10)
     operation = durban.invoiced(1)
     until(lambda: sandbox.effects(operation.key), what="The effect")
     durban.clock.advance(31)
