@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests import stories
 from tests.databases import Clock
@@ -28,6 +28,9 @@ FLAGS = (
     "--disable-sync",
 )
 WIDE, NARROW = 1360, 400
+# A busy machine is no failure.
+PATIENCE_MS = 30_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +75,7 @@ class Windows:
                 [{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": self.server.url}]
             )
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: self._hear(message.type, message.text))
         page.on("pageerror", lambda error: self._hear("error", str(error)))
         return page

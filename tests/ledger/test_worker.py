@@ -134,7 +134,7 @@ def test_all_of_it_killed_in_a_send_and_started_again_makes_one_effect(
     # The queue's rows of the dead are locked for an hour; nobody waits for them.
     clock.advance(65)
     Worker.started(spawn)
-    until(lambda: states(operation, next_one) == {State.COMPLETED}, seconds=20, what="Both done")
+    until(lambda: states(operation, next_one) == {State.COMPLETED}, seconds=120, what="Both done")
     for one in (operation, next_one):
         assert sandbox.effects(one.key) == 1
 
@@ -154,7 +154,7 @@ def test_two_workers_on_one_queue_make_one_attempt_for_each_operation(
     operations = [durban.invoiced(number) for number in range(12)]
     for operation in operations * 3:
         async_task("ledger.worker.tasks.send", operation.pk)
-    until(lambda: states(*operations) == {State.COMPLETED}, seconds=30, what="All done")
+    until(lambda: states(*operations) == {State.COMPLETED}, seconds=120, what="All done")
     until(lambda: not OrmQ.objects.exclude(payload="").filter(lock__lt=timezone.now()), what="An empty queue")
     for operation in operations:
         assert operation.attempts.count() == 1
@@ -187,7 +187,7 @@ def test_rows_that_nobody_can_read_do_no_harm(
     async_task("ledger.worker.tasks.send", 10**9)
     async_task("ledger.worker.tasks.look", 10**9)
     operation = durban.invoiced(1)
-    until(lambda: states(operation) == {State.COMPLETED}, seconds=20, what="Done")
+    until(lambda: states(operation) == {State.COMPLETED}, seconds=120, what="Done")
     until(lambda: not OrmQ.objects.filter(lock__lte=timezone.now()), what="An empty queue")
     assert worker.process.poll() is None
 
@@ -199,7 +199,7 @@ def test_a_database_that_was_away_is_worked_with_again(
         until(lambda: "The database cannot be worked with" in words, what="A word about it")
         time.sleep(2)  # long enough for several more rounds: it is said once
     until(lambda: "The database answers." in words, what="A word of its return")
-    worker.beats_again(seconds=40)
+    worker.beats_again(seconds=120)
     assert words.count("The database cannot be worked with") == 1
     # While it is away, the worker can be stopped all the same.
     everything = worker.cluster()
@@ -215,19 +215,19 @@ def test_a_database_that_is_not_there_yet_is_waited_for(
 ) -> None:
     with unreachable(database):
         process = spawn("worker", "manage.py", "worker")
-        until(lambda: "The database cannot be worked with" in words, seconds=20, what="A word about it")
+        until(lambda: "The database cannot be worked with" in words, seconds=120, what="A word about it")
         assert not psutil.Process(process.pid).children()
-    until(last_beat, seconds=30, what="The first beat")
+    until(last_beat, seconds=120, what="The first beat")
     assert process.poll() is None
 
 
 def test_a_database_without_tables_is_waited_for(database: Database, spawn: Spawn, words: Words) -> None:
     database.as_owner("ALTER TABLE ledger_heartbeat RENAME TO not_migrated_yet")
     process = spawn("worker", "manage.py", "worker")
-    until(lambda: 'relation "ledger_heartbeat" does not exist' in words, seconds=20, what="A word about it")
+    until(lambda: 'relation "ledger_heartbeat" does not exist' in words, seconds=120, what="A word about it")
     time.sleep(1.5)  # long enough for another round: it is said once
     database.as_owner("ALTER TABLE not_migrated_yet RENAME TO ledger_heartbeat")
-    until(last_beat, seconds=30, what="The first beat")
+    until(last_beat, seconds=120, what="The first beat")
     assert words.count("does not exist") == 1
     assert words.count("The database answers.") == 1
     assert process.poll() is None

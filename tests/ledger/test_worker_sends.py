@@ -151,7 +151,7 @@ def test_an_operation_that_kills_every_worker_comes_to_a_person(
     finished(durban, operation, other, state=State.FAILED)
     assert operation.cases.get().kind == CaseKind.ABSENT
     assert sandbox.deliveries(operation.key) == 0
-    worker.beats_again(seconds=30)
+    worker.beats_again(seconds=120)
 
 
 def started(operation: Operation) -> bool:
