@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
+from ledger.rules import states
 from ledger.rules.states import Standing, State, Verdict
 from reconcile.classes import ItemClass
 from reconcile.models import Run
@@ -117,7 +118,7 @@ _NAMES = {item_class.name: item_class.value for item_class in ItemClass} | {
     "waiting": Standing.PENDING.value,
     "absent": Verdict.ABSENT.value,
 }
-LIVE = [Standing.DONE.value, Standing.PENDING.value]
+LIVE = [standing.value for standing in states.LIVE]
 
 
 def stage_ledger(run: Run) -> None:

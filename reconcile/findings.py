@@ -10,7 +10,7 @@ from django.db import connection
 from ledger.models import Operation
 from ledger.rules.digests import canonical
 from ledger.rules.money import Money, show
-from ledger.rules.states import Standing, State
+from ledger.rules.states import LIVE, Standing, State
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
@@ -77,7 +77,7 @@ def _compared_first(line: Record) -> tuple[bool, bool]:
 
 
 def _stands(line: Record) -> bool:
-    return line.standing in (Standing.DONE, Standing.PENDING)
+    return line.standing in LIVE
 
 
 def _of_operation(run: Run, line: Record, groups: Groups) -> Finding:

@@ -7,10 +7,8 @@ from decimal import Decimal
 from typing import Any, Self
 
 from ledger.models import Lookup
-from ledger.rules.states import Standing, Verdict
+from ledger.rules.states import LIVE, Standing, Verdict
 from review import amounts, wording
-
-_LIVE = (Standing.DONE, Standing.PENDING)
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Seen:
     @property
     def live(self) -> list[Mapping[str, Any]]:
         """The records that stand."""
-        return [record for record in self.records if record["standing"] in _LIVE]
+        return [record for record in self.records if record["standing"] in LIVE]
 
     @property
     def match(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from ledger.actions.reading import facts, match_of
 from ledger.models import Attempt, Lookup, Operation
 from ledger.rules.errors import StaleToken
 from ledger.rules.records import Found
-from ledger.rules.states import FOUND, CaseKind, Evidence, Outcome, Standing, State, Verdict
+from ledger.rules.states import FOUND, LIVE, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
 FOUND_BEFORE = "found_before_send"
 COULD_NOT_LOOK = "could_not_look"
@@ -125,7 +125,7 @@ def _takes(operation: Operation, found: Found) -> bool:
 
 def _live(lookup: Lookup) -> bool:
     """Say whether anything found still stands there."""
-    return any(record["standing"] in (Standing.DONE, Standing.PENDING) for record in lookup.records)
+    return any(record["standing"] in LIVE for record in lookup.records)
 
 
 def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: bool) -> None:

@@ -9,9 +9,7 @@ from ledger.models import Attempt, Lookup, Operation, Permit
 from ledger.rules.contracts import Contract, stricter
 from ledger.rules.facts import AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.leaves import SITTING
-from ledger.rules.states import Outcome, Standing, State, Verdict
-
-LIVE = (Standing.DONE, Standing.PENDING)
+from ledger.rules.states import LIVE, Outcome, Standing, State, Verdict
 
 
 def facts(operation: Operation) -> Facts:

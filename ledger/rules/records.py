@@ -15,7 +15,7 @@ from ledger.rules import money
 from ledger.rules.calls import RecordMap
 from ledger.rules.digests import canonical
 from ledger.rules.redaction import redact_text
-from ledger.rules.states import Standing, Verdict
+from ledger.rules.states import LIVE, Standing, Verdict
 
 TEXT_MAX = 200
 """The longest id, reference or status that is read; the columns hold as much."""
@@ -48,7 +48,7 @@ class RecordSeen:
     @property
     def live(self) -> bool:
         """Say whether it stands: neither reversed nor declined."""
-        return self.standing in (Standing.DONE, Standing.PENDING)
+        return self.standing in LIVE
 
     def stored(self) -> dict[str, object]:
         """Return it as the database keeps it; the amount is text."""

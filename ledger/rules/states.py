@@ -48,6 +48,10 @@ class Standing(StrEnum):
     VOID = "void"
 
 
+LIVE = (Standing.DONE, Standing.PENDING)
+"""A record that stands: neither reversed nor declined."""
+
+
 class CaseKind(StrEnum):
     """Why software stopped and asks a person."""
 
