@@ -61,7 +61,8 @@
 	document.addEventListener("keydown", (event) => {
 		const act = acts[event.key];
 		if (!act || event.ctrlKey || event.metaKey || event.altKey || event.repeat && event.key === "c") return;
-		if (first("dialog[open]") || event.target.closest("input, select, textarea")) return;
+		/* a dialog that has just closed may keep the focus in its own, hidden field for another frame */
+		if (first("dialog[open]") || event.target.closest("input, select, textarea")?.checkVisibility()) return;
 		if (!keysOn && event.key !== "?") return;
 		event.preventDefault();
 		act();
