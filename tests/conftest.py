@@ -6,6 +6,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+# A copied database is some thousand small files: in memory, where there is room, the run takes half as long.
+MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"], tempfile.tempdir = str(MEMORY), str(MEMORY)
+
 # The settings are read on import, so what they read comes first. No test ever sees the developer's own data.
 SCRATCH = Path(tempfile.mkdtemp(prefix="tieout-tests-"))
 atexit.register(shutil.rmtree, SCRATCH, ignore_errors=True)

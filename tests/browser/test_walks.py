@@ -129,6 +129,22 @@ def test_the_whole_walk_by_keys(durban: stories.Durban, lost: Operation, windows
     assert Permit.objects.get().reason == "c r j k ? are letters here"
 
 
+def test_a_key_right_after_a_dialog_is_not_lost(lost: Operation, windows: Windows) -> None:
+    page = windows.of("ann")
+    page.goto("/queue/")
+    # For one frame the focus may stay in the field of a dialog that has closed.
+    page.evaluate(
+        """() => {
+            const help = document.querySelector("#help"), field = help.querySelector("input");
+            help.showModal();
+            field.focus();
+            help.close();
+            field.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
+        }"""
+    )
+    expect(page.get_by_role("link", name="Order 483 · Acme", exact=True)).to_be_focused()
+
+
 def test_the_dialog_is_modal_and_escape_goes_back(
     durban: stories.Durban, lost: Operation, windows: Windows
 ) -> None:
