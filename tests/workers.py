@@ -8,8 +8,11 @@ from datetime import datetime
 
 import psutil
 import pytest
+from django.utils.module_loading import import_string
+from django_q.models import OrmQ
 
 from ledger.models import Heartbeat
+from ledger.worker.sweep import Sweep
 from tests.processes import Spawn
 
 START_S = 120
@@ -28,6 +31,14 @@ def until(met: Callable[[], object], *, seconds: float = 60, what: str = "it") -
 def last_beat() -> datetime | None:
     """When work last went through the queue."""
     return Heartbeat.objects.filter(name="queue").values_list("beat_at", flat=True).first()
+
+
+def one_round() -> None:
+    """Do a round of the worker's work without its processes: the sweep, then every task that it queued."""
+    Sweep().run()
+    for task in OrmQ.objects.order_by("pk"):
+        import_string(task.func())(*task.args())
+        task.delete()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -130,50 +129,6 @@ def test_a_refused_connection_is_proved_not_done_and_tried_again(durban: Durban,
     durban.clock.advance(600)
     assert sent(durban, operation).state == State.COMPLETED
     assert sandbox.effects(operation.key) == 1
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What goes wrong over there, and what is then known and done."""
-
-    mode: str
-    arg: float | None
-    outcome: Outcome
-    code: str
-    state: State
-    effects: int
-
-    def __str__(self) -> str:
-        return self.mode if self.arg is None else f"{self.mode} {self.arg}"
-
-
-FAULTS = [
-    Fault("throttle", 7, Outcome.RETRYABLE, "http_429", State.PENDING, 0),
-    Fault("accept_only", None, Outcome.ACCEPTED, "", State.UNCERTAIN, 1),
-    Fault("key_in_use", None, Outcome.UNCERTAIN, "in_use", State.UNCERTAIN, 0),
-    Fault("drop_before", None, Outcome.UNCERTAIN, "silent", State.UNCERTAIN, 0),
-    Fault("drop_after", None, Outcome.UNCERTAIN, "silent", State.UNCERTAIN, 1),
-    Fault("delay_after", 3, Outcome.UNCERTAIN, "silent", State.UNCERTAIN, 1),
-    Fault("error_before", 503, Outcome.UNCERTAIN, "http_503", State.UNCERTAIN, 0),
-    Fault("error_before", 408, Outcome.UNCERTAIN, "http_408", State.UNCERTAIN, 0),
-    Fault("error_after", 500, Outcome.UNCERTAIN, "http_500", State.UNCERTAIN, 1),
-    Fault("error_before", 418, Outcome.UNCERTAIN, "http_418", State.UNCERTAIN, 0),
-    Fault("error_before", 403, Outcome.REJECTED, "http_403", State.FAILED, 0),
-    Fault("replay_error", 520, Outcome.UNCERTAIN, "http_520", State.UNCERTAIN, 0),
-    Fault("garble", None, Outcome.UNCERTAIN, "unreadable", State.UNCERTAIN, 1),
-    Fault("truncate", None, Outcome.UNCERTAIN, "silent", State.UNCERTAIN, 1),
-    Fault("deliver_twice", None, Outcome.SUCCEEDED, "", State.COMPLETED, 1),
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=str)
-def test_each_fault_is_recorded_as_what_it_proves(durban: Durban, sandbox: Sandbox, fault: Fault) -> None:
-    sandbox.faults(fault.mode, "POST /invoices", arg=fault.arg)
-    operation = sent(durban, durban.invoiced(483))
-    attempt = last(operation)
-    said = (attempt.outcome, attempt.error_code, operation.state)
-    assert said == (fault.outcome, fault.code, fault.state)
-    assert sandbox.effects(operation.key) == fault.effects
 
 
 def test_a_wrong_address_is_a_rejection(durban: Durban, sandbox: Sandbox) -> None:
