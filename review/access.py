@@ -1,4 +1,4 @@
-"""Who may do what: two roles, the rights of each, and the door that every page stands behind."""
+"""Who may do what: four roles, the rights of each, and the door that every page stands behind."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,13 +16,20 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from ledger.rules.errors import TieoutError
 
-Right = Literal["look", "check", "permit", "withdraw", "attest", "end", "cancel"]
+Right = Literal["look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask", "approve"]
 
+_REVIEWER: frozenset[Right] = frozenset(
+    {"look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask"}
+)
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
-    "reviewer": frozenset({"look", "check", "permit", "withdraw", "attest", "end", "cancel"}),
+    "reviewer": _REVIEWER,
+    "approver": _REVIEWER | {"approve"},
+    "administrator": frozenset({"look"}),
 }
 LOOKS_ONLY = "Your role looks only."
+NO_ITEMS = "Administrators decide no items."
+NO_APPROVER = "An approver decides this; your role asks."
 
 
 class NotAllowed(TieoutError):
@@ -59,7 +66,14 @@ def may(user: User | AnonymousUser, right: Right) -> bool:
 def require(user: User, right: Right) -> None:
     """Raise NotAllowed where the person's roles do not include the right."""
     if not may(user, right):
-        raise NotAllowed(LOOKS_ONLY)
+        raise NotAllowed(lacking(user))
+
+
+def lacking(user: User) -> str:
+    """Say why a person's roles do not include a right of those who decide."""
+    if may(user, "ask"):
+        return NO_APPROVER
+    return NO_ITEMS if "administrator" in roles(user) else LOOKS_ONLY
 
 
 def people_only(view: Callable[..., HttpResponse]) -> View:

@@ -132,7 +132,7 @@ class Reading:
         """Return one thing to do as this person finds it."""
         leave = self.leaves[action] if action is not Action.SEND_AGAIN else self._send_again
         if not access.may(self.person, RIGHT[action]):
-            return Door(action, self.words(action), open=False, why=access.LOOKS_ONLY)
+            return Door(action, self.words(action), open=False, why=access.lacking(self.person))
         return Door(action, self.words(action), open=leave.allowed, why=say(leave.why, self.now))
 
     @property

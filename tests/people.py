@@ -1,11 +1,18 @@
-"""Three people: ann reviews, bob reviews too, vic only looks; and nora, who has no role."""
+"""People: ann asks, bob and eve approve, vic only looks, ada administers; and nora, who has no role."""
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
 PASSWORD = "a long word for tests"
-ROLES = {"ann": "reviewer", "bob": "reviewer", "vic": "viewer", "nora": ""}
+ROLES = {
+    "ann": "reviewer",
+    "bob": "approver",
+    "eve": "approver",
+    "vic": "viewer",
+    "ada": "administrator",
+    "nora": "",
+}
 
 
 def person(name: str) -> User:

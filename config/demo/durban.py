@@ -12,8 +12,8 @@ from config.environment import Environment
 
 PLAN = Path(__file__).with_name("durban.toml")
 SANDBOX = "http://127.0.0.1:8010"
-# Ann asks, Bob decides, Vic only looks, Ada administers.
-PEOPLE = {"ann": "reviewer", "bob": "reviewer", "vic": "viewer", "ada": "reviewer"}
+# Ann asks, Bob approves, Vic only looks, Ada administers.
+PEOPLE = {"ann": "reviewer", "bob": "approver", "vic": "viewer", "ada": "administrator"}
 ADMINISTRATORS = {"ada"}
 
 
@@ -47,7 +47,7 @@ def _people(data_dir: Path) -> dict[str, str]:
             person.is_staff = person.is_superuser = name in ADMINISTRATORS
             person.save(update_fields=["password", "is_staff", "is_superuser"])
         group, _ = Group.objects.get_or_create(name=role)
-        person.groups.add(group)
+        person.groups.set([group])
         passwords[name] = password
     return passwords
 

@@ -97,9 +97,9 @@ def test_everybody_signs_in_with_what_it_tells(demo: Demo, name: str) -> None:
         )
         assert answer.status_code == 200
         assert answer.url.path == "/queue/"
-        looks_only = name == "vic"
         operation = browser.get(f"/operations/{told['cases']['several']}/").text
-        assert ("Your role looks only." in operation) == looks_only
+        assert ("Your role looks only." in operation) == (name == "vic")
+        assert ("Administrators decide no items." in operation) == (name == "ada")
 
 
 def test_its_database_role_owns_nothing_and_is_no_superuser(demo: Demo) -> None:

@@ -1,17 +1,19 @@
 """Who may do what: nothing without a sign-in, looking with a role, deciding as a reviewer; refusals first."""
 
 import uuid
+from typing import get_args
 from unittest.mock import patch
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 
 from ledger.models import Event, Operation
-from review.access import may
+from review.access import Right, may
 from tests import stories
 from tests.databases import Clock, Database
-from tests.people import browser_of, person
+from tests.people import ROLES, browser_of, person
 
 WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel")
 
@@ -78,12 +80,20 @@ def test_a_viewer_decides_nothing_whatever_is_posted(durban: stories.Durban) -> 
     assert durban.again(operation).revision == operation.revision
 
 
-def test_being_a_superuser_gives_no_right_to_decide(database: Database) -> None:
-    user = person("vic")
-    user.is_superuser = True
-    user.save(update_fields=["is_superuser"])
-    assert may(user, "look")
-    assert not may(user, "permit")
+def test_what_each_role_may_do(database: Database) -> None:
+    """An approver has a reviewer's rights too; administrators, and superusers as such, decide no items."""
+    for name in ("vic", "ada", "nora"):
+        User.objects.filter(pk=person(name).pk).update(is_superuser=True)
+    rights: tuple[Right, ...] = get_args(Right)
+    found = {name: [right for right in rights if may(person(name), right)] for name in ROLES}
+    assert found == {
+        "ann": [*rights[:-1]],
+        "bob": [*rights],
+        "eve": [*rights],
+        "vic": ["look"],
+        "ada": ["look"],
+        "nora": [],
+    }
 
 
 def test_a_person_who_was_switched_off_is_signed_out(durban: stories.Durban) -> None:
