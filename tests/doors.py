@@ -64,6 +64,10 @@ class Api:
         body = {"token": attempt["token"], "outcome": outcome, **members}
         return self.post(f"attempts/{attempt['id']}/outcome", body)
 
+    def heartbeat(self, attempt: Mapping[str, Any], **members: Any) -> httpx.Response:
+        """Say that it is still at work."""
+        return self.post(f"attempts/{attempt['id']}/heartbeat", {"token": attempt["token"], **members})
+
     def claimed(self, key: str, **members: Any) -> dict[str, Any]:
         """Claim it and return the attempt."""
         answer = self.claim(key, **members)

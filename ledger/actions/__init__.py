@@ -3,6 +3,7 @@
 from ledger.actions.accepting import Reply, claim, submit
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
+from ledger.actions.extending import extend
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
@@ -25,6 +26,7 @@ __all__ = [
     "close_case",
     "end",
     "expire",
+    "extend",
     "facts",
     "hold",
     "is_proof",

@@ -15,10 +15,10 @@ from ledger.models import Attempt, Operation
 from ledger.rules import keys, tokens
 from ledger.rules.decisions import Next, Step
 from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
+from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.states import State
 from ledger.sql import statement
 
-LEASE_MAX_S = 86400.0
 Decision = Literal["proceed", "wait", "hold", "skip", "refuse"]
 
 

@@ -12,7 +12,7 @@ from ledger.actions import Reply, Submission
 from ledger.door import answers, auth, problems
 from ledger.door.openapi import KEY_HEADER, Documented, answering
 from ledger.door.reading import StrictParser, operation_key
-from ledger.door.schemas import ClaimIn, OutcomeIn, StartIn, SubmissionIn, WholeOperationOut
+from ledger.door.schemas import ClaimIn, HeartbeatIn, OutcomeIn, StartIn, SubmissionIn, WholeOperationOut
 from ledger.models import Attempt, Operation
 from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting
 from ledger.rules.states import State
@@ -70,8 +70,15 @@ def start(request: HttpRequest, uid: UUID, handed: StartIn) -> HttpResponse:
     """Comes before the first byte of the call. The same `start_id` again is the same start."""
     with _attempt(request, uid):
         held = actions.start(uid, token=handed.token, start_id=handed.start_id, actor=auth.actor(request))
-    told = answers.told(request, held.operation, decision="proceed", attempt=held)
-    return answers.respond({**told, "warnings": []})
+    return _held(request, held)
+
+
+@api.post("attempts/{uuid:uid}/heartbeat", response=answering(200), summary="Extend a living lease")
+def heartbeat(request: HttpRequest, uid: UUID, handed: HeartbeatIn) -> HttpResponse:
+    """Still at work. `lease_expires_at` says until when; a lease that has ended is never revived."""
+    with _attempt(request, uid):
+        held = actions.extend(uid, token=handed.token, lease_s=handed.lease_s, actor=auth.actor(request))
+    return _held(request, held)
 
 
 @api.post("attempts/{uuid:uid}/outcome", response=answering(200), summary="Report what came back")
@@ -124,6 +131,12 @@ def _attempt(request: HttpRequest, uid: UUID) -> Iterator[None]:
         operation.refresh_from_db()
         refusal.members["about"] = operation
         raise
+
+
+def _held(request: HttpRequest, held: Attempt) -> HttpResponse:
+    """Answer the holder of an attempt: go on."""
+    told = answers.told(request, held.operation, decision="proceed", attempt=held)
+    return answers.respond({**told, "warnings": []})
 
 
 def _told(request: HttpRequest, reply: Reply) -> dict[str, Any]:

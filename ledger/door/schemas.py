@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from ledger.actions.accepting import LEASE_MAX_S
 from ledger.rules import keys
+from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
 from ledger.rules.states import Outcome, State, Verdict
 
@@ -84,6 +84,18 @@ class StartIn(Taken):
 
     token: str
     start_id: Uuid = Field(description="A fresh UUID of the calling process.")
+
+
+class HeartbeatIn(Taken):
+    """The caller is still at work."""
+
+    token: str
+    lease_s: float | None = Field(
+        None,
+        ge=1,
+        le=LEASE_MAX_S,
+        description="Seconds from now; without it, the type's own lease. A lease is never made shorter.",
+    )
 
 
 class OutcomeIn(Taken):

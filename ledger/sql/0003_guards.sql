@@ -79,6 +79,11 @@ BEGIN
     IF NEW.revision NOT IN (OLD.revision, OLD.revision + 1) THEN
         RAISE EXCEPTION 'the revision counts one by one' USING ERRCODE = 'check_violation';
     END IF;
+    -- What ran out is not revived. A claim that waited for its key sets its lease right before anybody saw it.
+    IF OLD.state = 'running' AND NEW.state = 'running' AND NEW.lease_until <> OLD.lease_until
+       AND (NEW.lease_until < OLD.lease_until OR OLD.lease_until <= tieout_now()) AND age(OLD.xmin) > 0 THEN
+        RAISE EXCEPTION 'a lease is only made longer, and only while it lives' USING ERRCODE = 'check_violation';
+    END IF;
     RETURN NEW;
 END $$;
 CREATE TRIGGER operation_moves BEFORE INSERT OR UPDATE ON ledger_operation
@@ -112,10 +117,10 @@ BEGIN
         RETURN NEW;
     END IF;
     IF OLD.closed_at IS NOT NULL AND
-       (OLD.outcome, OLD.closed_at, OLD.started_at, OLD.sender_ended_at, OLD.http_status, OLD.error_code,
+       (OLD.outcome, OLD.closed_at, OLD.lease_until, OLD.started_at, OLD.sender_ended_at, OLD.http_status, OLD.error_code,
         OLD.message, OLD.destination_reference, OLD.token_hash)
         IS DISTINCT FROM
-       (NEW.outcome, NEW.closed_at, NEW.started_at, NEW.sender_ended_at, NEW.http_status, NEW.error_code,
+       (NEW.outcome, NEW.closed_at, NEW.lease_until, NEW.started_at, NEW.sender_ended_at, NEW.http_status, NEW.error_code,
         NEW.message, NEW.destination_reference, NEW.token_hash) THEN
         RAISE EXCEPTION 'the outcome of a closed attempt never changes' USING ERRCODE = 'check_violation';
     END IF;

@@ -106,6 +106,7 @@ def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
         ("/api/v1/operations/claim", "post"),
         ("/api/v1/operations/{uid}", "get"),
         ("/api/v1/attempts/{uid}/start", "post"),
+        ("/api/v1/attempts/{uid}/heartbeat", "post"),
         ("/api/v1/attempts/{uid}/outcome", "post"),
     }
     for methods in document["paths"].values():

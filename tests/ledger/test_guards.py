@@ -26,7 +26,7 @@ from ledger.models import Operation
 from ledger.rules.states import MOVES, State, may_move, moves_sql
 from ledger.sql import statement
 from tests import factories as make
-from tests.databases import Database
+from tests.databases import Clock, Database
 from tests.ledger.asking import Asked, operation_ready_to_go_again, refused
 
 STATES = [*State]
@@ -64,7 +64,7 @@ def moved(sql: Asked, operation: Operation, to: State, **fields: str) -> None:
     needs = {
         "state": f"'{to}'",
         "revision": "revision + 1",
-        "lease_until": "tieout_now()" if to is State.RUNNING else "NULL",
+        "lease_until": "coalesce(lease_until, tieout_now())" if to is State.RUNNING else "NULL",
         "evidence": "'answer'" if to is State.COMPLETED else "''",
     } | fields
     changes = ", ".join(f"{name} = {value}" for name, value in needs.items())
@@ -242,6 +242,19 @@ def test_5_running_without_a_lease_is_refused(sql: Asked) -> None:
         sql.execute(
             "UPDATE ledger_operation SET lease_until = NULL, revision = 2 WHERE id = %s", [operation.pk]
         )
+
+
+def test_7_a_lease_that_has_ended_is_not_revived_nor_a_living_one_cut(clock: Clock, sql: Asked) -> None:
+    living, _, _ = make.claimed(make.kind())
+    moved(sql, living, State.RUNNING, lease_until="lease_until + interval '1 minute'")
+    ended, _, _ = make.claimed(make.kind("credit.create"), lease_s=1)
+    clock.advance(1)
+    for operation, changed in (
+        (living, "lease_until - interval '1 s'"),
+        (ended, "tieout_now() + interval '1 h'"),
+    ):
+        with refused("only made longer, and only while it lives"):
+            moved(sql, operation, State.RUNNING, lease_until=changed)
 
 
 def another_attempt(sql: Asked, operation: Operation, **fields: str) -> None:

@@ -21,6 +21,8 @@ second did; `=` where that is the same.
 | a permit is open     | check finds   | claim          | completed-skip        | running-proceed         |
 | the lease ran out    | expire        | success        | expired-skip          | nothing-skip            |
 | the lease ran out    | expire        | silence        | expired-differs       | nothing-hold            |
+| the lease ran out    | expire        | heartbeat      | expired-stale         | stale-expired           |
+| in flight            | heartbeat     | success        | extended-skip         | stale-skip              |
 | due, ours to send    | cancel        | take           | cancelled-nothing     | not now-taken           |
 | in doubt             | attest        | check finds    | attested-completed    | not now-completed       |
 | in doubt             | late success  | check finds    | skip-completed        | differs-completed       |
@@ -57,6 +59,7 @@ from tests.ledger.scenes import (
     due_to_send,
     end,
     expire,
+    heartbeat,
     in_doubt,
     in_flight,
     look_blind,
@@ -98,6 +101,8 @@ RACES: dict[str, tuple[Callable[[Clock, str], Scene], Act, Act, str, str]] = {
     "found, claim": (permitted, look_found, claim, "completed / skip", "running / proceed"),
     "expire, success": (out_of_lease, expire, success, "expired / skip", "nothing / skip"),
     "expire, silence": (out_of_lease, expire, silence, "expired / outcome-differs", "nothing / hold"),
+    "expire, heartbeat": (out_of_lease, expire, heartbeat, "expired / stale-token", "expired / stale-token"),
+    "heartbeat, success": (in_flight, heartbeat, success, "extended / skip", "stale-token / skip"),
     "cancel, take": (due_to_send, cancel, take, "cancelled / nothing", "not-now / taken"),
     "attest, found": (in_doubt, attest, look_found, "attested / completed", "not-now / completed"),
     "late, found": (in_doubt, success, look_found, "skip / completed", "outcome-differs / completed"),
