@@ -1,6 +1,8 @@
 """The only writers of an operation. Every state change is a verb with its actor, its reason and its event."""
 
 from ledger.actions.accepting import Reply, claim, submit
+from ledger.actions.approving import approve, lapse_asked, override, refuse, take_back
+from ledger.actions.asking import needs_second
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.extending import extend
@@ -18,6 +20,7 @@ __all__ = [
     "Reply",
     "Report",
     "Submission",
+    "approve",
     "attest",
     "before_send",
     "cancel",
@@ -31,18 +34,23 @@ __all__ = [
     "hold",
     "is_proof",
     "keep_lookup",
+    "lapse_asked",
     "latest_lookup",
     "lookup_fact",
+    "needs_second",
     "open_case",
     "open_payload",
+    "override",
     "permit",
     "predates_rules",
     "record",
+    "refuse",
     "reopen",
     "same_rules",
     "settle",
     "sitting",
     "start",
     "submit",
+    "take_back",
     "withdraw",
 ]

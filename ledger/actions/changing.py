@@ -3,14 +3,25 @@
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from ledger.models import Attempt, Command, Event, Operation, TieoutNow, database_now
+from ledger.models import Approval, Attempt, Command, Event, Operation, TieoutNow, database_now
+from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, LostRace, NotFound
 from ledger.rules.states import State
+
+
+@dataclass(frozen=True)
+class Word:
+    """A person's decision: whose it is, why, and the click that carries it out."""
+
+    actor: str
+    reason: str
+    command_id: uuid.UUID
 
 
 @contextmanager
@@ -44,6 +55,8 @@ def change(
     """Write fields and, where `to` is given, the move; one event tells it. LostRace: someone was first."""
     source = operation.state
     if to is not None:
+        if source in (State.UNCERTAIN, State.FAILED):
+            void_asked(operation, "It is no longer as it was when this was asked.")
         fields = {**_arriving(to), **fields, "state": to}
     revision = operation.revision + 1
     guarded = Operation.objects.filter(pk=operation.pk, state=source, revision=operation.revision)
@@ -67,6 +80,30 @@ def change(
         revision=revision,
         data=dict(data or {}),
     )
+
+
+def void_asked(operation: Operation, reason: str) -> None:
+    """End the open request for a second person, if there is one: what it was asked of has changed."""
+    approval = Approval.objects.open().filter(operation=operation).first()
+    if approval is not None:
+        answer_asked(operation, approval, Answer.VOIDED, actor="policy", reason=reason)
+
+
+def answer_asked(
+    operation: Operation,
+    approval: Approval,
+    answer: Answer,
+    *,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID | None = None,
+) -> None:
+    """Answer a request of a locked operation, once; its event tells who and why."""
+    approval.answer, approval.decided_by, approval.why = answer, actor, reason
+    approval.decided_at = database_now()
+    approval.save(update_fields=["answer", "decided_by", "why", "decided_at"])
+    data = {"approval": str(approval.uid), "asked": approval.action, "maker": approval.maker}
+    change(operation, kind=f"ask_{answer}", actor=actor, reason=reason, command_id=command_id, data=data)
 
 
 def _arriving(to: State) -> dict[str, object]:

@@ -71,7 +71,7 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
     elif permit is not None and known.in_doubt and known.same_key_protects(now):
         # No longer than the window was measured for.
         ticket = replace(ticket, lease_s=min(ticket.lease_s, known.lease_s))
-    elif permit is not None and known.in_doubt:
+    elif permit is not None and known.in_doubt and permit.approval_id is None:
         resolving.withdraw_locked(
             operation, permit, actor="policy", reason="The key's window closed before it went.", now=now
         )

@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime
 
 from ledger.actions import resolving
+from ledger.actions.asking import void_changed
 from ledger.actions.changing import change, first_time, locked
 from ledger.actions.claiming import Claimed, Ticket, claim_locked
 from ledger.actions.proof import is_proof, is_settled, note_finding
@@ -108,6 +109,7 @@ def _store(
         look_count=operation.look_count + 1 if _blind(operation, lookup) else 0,
         taken_at=asked_at if _takes(operation, found) else operation.taken_at,
     )
+    void_changed(operation)
     return lookup
 
 

@@ -2,11 +2,15 @@
 
 import uuid
 from datetime import datetime
+from typing import Any
 
 from ledger.actions import resolving
-from ledger.actions.changing import change, first_time, locked
+from ledger.actions.asking import ask_locked, needs_second
+from ledger.actions.changing import Word, change, first_time, locked
 from ledger.actions.reading import facts, lookup_fact, sitting
-from ledger.models import Operation, Permit
+from ledger.models import Approval, Lookup, Operation, Permit
+from ledger.rules.answering import answers
+from ledger.rules.approvals import Ask
 from ledger.rules.errors import Malformed, NotNow
 from ledger.rules.leaves import UNDO, Action, leaves, permit_lapses_at
 from ledger.rules.states import Evidence, State
@@ -15,15 +19,17 @@ REFERENCE_MAX = 200
 REASON_MAX = 1000
 
 
-def _require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
+def require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
     """Raise NotNow in the words of the page where an action is not open to this person now."""
     seen = lookup_fact(sitting(operation, actor, now=now))
-    leave = leaves(facts(operation), now, sitting=seen)[action]
+    known = facts(operation)
+    open_to = leaves(known, now, sitting=seen) | answers(known, now, sitting=seen, actor=actor)
+    leave = open_to[action]
     if not leave.allowed:
         raise NotNow(str(leave.why), sentence=leave.why)
 
 
-def _given(reason: str) -> str:
+def given(reason: str) -> str:
     """Return a person's reason; raises Malformed where there is none that can be kept."""
     reason = reason.strip()
     if not reason or len(reason) > REASON_MAX or "\0" in reason:
@@ -33,40 +39,61 @@ def _given(reason: str) -> str:
 
 def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Permit:
     """Allow one more try; it takes effect after the ten seconds in which it can be undone."""
-    reason = _given(reason)
+    word = Word(actor, given(reason), command_id)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="permit", actor=actor):
             return Permit.objects.get(command_id=command_id)
-        _require(operation, Action.SEND_AGAIN, actor=actor, now=now)
-        seen = sitting(operation, actor, now=now)
-        permit_for_s = operation.operation_type.permit_for_s
-        lapses_at = permit_lapses_at(
-            facts(operation), now + UNDO, permit_for_s=permit_for_s, looked=seen is not None
-        )
-        given = Permit.objects.create(
-            operation=operation,
-            source=Permit.Source.PERSON,
-            actor=actor,
-            reason=reason,
-            command_id=command_id,
-            lookup=seen,
-            given_at=now,
-            effective_at=now + UNDO,
-            lapses_at=lapses_at,
-        )
-        data = {"permit": str(given.uid), "lookup": str(seen.uid) if seen else ""}
-        change(operation, kind="permitted", actor=actor, reason=reason, command_id=command_id, data=data)
-        return given
+        require(operation, Action.SEND_AGAIN, actor=actor, now=now)
+        return permit_locked(operation, now, word, seen=sitting(operation, actor, now=now))
+
+
+def permit_locked(
+    operation: Operation,
+    now: datetime,
+    word: Word,
+    *,
+    seen: Lookup | None = None,
+    approval: Approval | None = None,
+) -> Permit:
+    """Give a permit to a locked operation; it rests on the look-up that was seen, or on an approval."""
+    lapses_at = permit_lapses_at(
+        facts(operation),
+        now + UNDO,
+        permit_for_s=operation.operation_type.permit_for_s,
+        looked=seen is not None,
+    )
+    made = Permit.objects.create(
+        operation=operation,
+        source=Permit.Source.PERSON,
+        actor=word.actor,
+        reason=word.reason,
+        command_id=word.command_id,
+        lookup=seen,
+        approval=approval,
+        given_at=now,
+        effective_at=now + UNDO,
+        lapses_at=lapses_at,
+    )
+    data = {"permit": str(made.uid), "lookup": str(seen.uid) if seen else ""}
+    change(
+        operation,
+        kind="permitted",
+        actor=word.actor,
+        reason=word.reason,
+        command_id=word.command_id,
+        data=data,
+    )
+    return made
 
 
 def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Take an unspent permit back; the operation is where it was before."""
-    reason = _given(reason)
+    reason = given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="withdraw", actor=actor):
             return
         open_permit = operation.permits.open().first()
-        _require(operation, Action.UNDO, actor=actor, now=now)
+        require(operation, Action.UNDO, actor=actor, now=now)
         if open_permit is None:
             raise NotNow("There is no permit to withdraw.")
         resolving.withdraw_locked(
@@ -76,52 +103,72 @@ def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUI
         resolving.advance(operation, now)
 
 
-def attest(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID, reference: str) -> None:
-    """Complete an operation on a named person's word, until a look-up confirms it."""
-    reason = _given(reason)
+def attest(
+    operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID, reference: str
+) -> Approval | None:
+    """Complete an operation on a named person's word; where that takes two people, ask the second one."""
+    word = Word(actor, given(reason), command_id)
     reference = reference.strip()
     if not reference or len(reference) > REFERENCE_MAX or not reference.isprintable():
         raise Malformed(f"Give the destination's number for it: 1 to {REFERENCE_MAX} characters.")
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="attest", actor=actor):
-            return
-        _require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
-        resolving.complete_locked(
-            operation,
-            now,
-            kind="attested",
-            actor=actor,
-            reason=reason,
-            command_id=command_id,
-            reference=reference,
-            evidence=Evidence.ATTESTED,
-            evidence_by=actor,
-        )
+            return Approval.objects.filter(command_id=command_id).first()
+        require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
+        if needs_second(operation):
+            return ask_locked(operation, now, Ask.ATTEST, word=word, data={"reference": reference})
+        attest_locked(operation, now, word, reference=reference)
+        return None
 
 
-def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
-    """Close an operation as not done: absence is proved, or it failed already and only its case is open."""
-    reason = _given(reason)
+def attest_locked(operation: Operation, now: datetime, word: Word, *, reference: str) -> None:
+    """Complete a locked operation on a person's word, until a look-up confirms it."""
+    resolving.complete_locked(
+        operation,
+        now,
+        kind="attested",
+        actor=word.actor,
+        reason=word.reason,
+        command_id=word.command_id,
+        reference=reference,
+        evidence=Evidence.ATTESTED,
+        evidence_by=word.actor,
+    )
+
+
+def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Approval | None:
+    """Close an operation as not done: absence is proved, or it failed already and only its case is open.
+
+    Where that takes two people, ask the second one.
+    """
+    word = Word(actor, given(reason), command_id)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="end", actor=actor):
-            return
-        _require(operation, Action.DID_NOT_HAPPEN, actor=actor, now=now)
-        resolving.void_permit(operation, "It is closed as not done.", now=now)
-        if operation.state == State.UNCERTAIN:
-            resolving.clear(operation, now)
-            change(
-                operation, kind="ended", actor=actor, reason=reason, to=State.FAILED, command_id=command_id
-            )
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
+            return Approval.objects.filter(command_id=command_id).first()
+        require(operation, Action.DID_NOT_HAPPEN, actor=actor, now=now)
+        if needs_second(operation):
+            return ask_locked(operation, now, Ask.END, word=word)
+        end_locked(operation, now, word)
+        return None
+
+
+def end_locked(operation: Operation, now: datetime, word: Word) -> None:
+    """Close a locked operation as not done."""
+    resolving.void_permit(operation, "It is closed as not done.", now=now)
+    by: dict[str, Any] = {"actor": word.actor, "reason": word.reason, "command_id": word.command_id}
+    if operation.state == State.UNCERTAIN:
+        resolving.clear(operation, now)
+        change(operation, kind="ended", to=State.FAILED, **by)
+    resolving.close_locked(operation, now=now, **by)
 
 
 def cancel(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Cancel before the send; afterwards it is too late, and says so."""
-    reason = _given(reason)
+    reason = given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="cancel", actor=actor):
             return
-        _require(operation, Action.CANCEL, actor=actor, now=now)
+        require(operation, Action.CANCEL, actor=actor, now=now)
         change(
             operation,
             kind="cancelled",

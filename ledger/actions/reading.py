@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db.models import Q
 
-from ledger.models import Attempt, Lookup, Operation, Permit
+from ledger.models import Approval, Attempt, Lookup, Operation, Permit
+from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, stricter
-from ledger.rules.facts import AttemptFact, Facts, LookupFact, PermitFact
+from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.leaves import SITTING
 from ledger.rules.states import LIVE, Outcome, Standing, State, Verdict
 
@@ -17,6 +18,7 @@ def facts(operation: Operation) -> Facts:
     kind = operation.operation_type
     attempts = tuple(operation.attempts.order_by("number"))
     lookup = latest_lookup(operation, attempts)
+    asked, absent_by = _approvals(operation, attempts)
     return Facts(
         destination=kind.destination.title,
         state=State(operation.state),
@@ -32,6 +34,8 @@ def facts(operation: Operation) -> Facts:
         attempts=tuple(attempt_fact(attempt, operation.idempotency_key) for attempt in attempts),
         lookup=lookup_fact(lookup),
         permit=_permit_fact(operation),
+        asked=asked,
+        absent_by=absent_by,
         first_sent_at=operation.first_sent_at,
         taken_at=operation.taken_at,
         settles_at=operation.settles_at,
@@ -44,6 +48,21 @@ def facts(operation: Operation) -> Facts:
         evidence=operation.evidence,
         evidence_by=operation.evidence_by,
     )
+
+
+def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[AskedFact | None, str]:
+    """Return the open request, and who attested the absence that a failed operation rests on."""
+    if operation.state not in (State.UNCERTAIN, State.FAILED):
+        return None, ""
+    asked, absent_by = None, ""
+    closed_at = attempts[-1].closed_at if attempts else None
+    for approval in Approval.objects.filter(operation=operation).order_by("id"):
+        if approval.decided_at is None:
+            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at)
+        elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
+            since = closed_at is None or approval.decided_at >= closed_at
+            absent_by = approval.maker if since and operation.state == State.FAILED else ""
+    return asked, absent_by
 
 
 def _lookup_proved(operation: Operation, lookup: Lookup | None) -> bool:

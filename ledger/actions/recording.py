@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from ledger.actions import resolving
 from ledger.actions.accepting import Reply
-from ledger.actions.changing import change, locked
+from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.claiming import operation_of
 from ledger.actions.told import THERE, check_told, heed_late, hold_doubled
 from ledger.models import Attempt, Operation
@@ -164,6 +164,7 @@ def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor:
             "reference": report.destination_reference,
         },
     )
+    void_asked(operation, "Something was reported late.")
 
 
 def _digest(report: Report) -> str:

@@ -1,6 +1,7 @@
 """The ledger's rows: facts, each with one writer in `ledger.actions`."""
 
 from ledger.models.access import ApiToken, Heartbeat
+from ledger.models.approval import Approval
 from ledger.models.clock import TieoutNow, database_now
 from ledger.models.destination import Destination, OperationType
 from ledger.models.evidence import Case, Command, Event, Lookup
@@ -8,6 +9,7 @@ from ledger.models.operation import Attempt, Operation, Permit
 
 __all__ = [
     "ApiToken",
+    "Approval",
     "Attempt",
     "Case",
     "Command",

@@ -220,6 +220,10 @@ class Permit(models.Model):
     reason = models.CharField(max_length=1000)
     command_id = models.UUIDField(null=True, unique=True)
     lookup = models.ForeignKey("ledger.Lookup", null=True, on_delete=models.PROTECT, related_name="permits")
+    approval = models.OneToOneField(
+        "ledger.Approval", null=True, on_delete=models.PROTECT, related_name="permit"
+    )
+    """The second person's word that an override stands on."""
     given_at = models.DateTimeField(db_default=TieoutNow())
     effective_at = models.DateTimeField()
     lapses_at = models.DateTimeField()
@@ -246,6 +250,8 @@ class Permit(models.Model):
                 condition=Q(spent_at__isnull=True, attempt__isnull=True)
                 | Q(spent_at__isnull=False, attempt__isnull=False),
             ),
+            models.CheckConstraint(name="permit_has_actor", condition=~Q(actor="")),
+            models.CheckConstraint(name="permit_has_reason", condition=~Q(reason="")),
             models.CheckConstraint(name="permit_lapses_later", condition=Q(lapses_at__gt=F("effective_at"))),
         ]
 

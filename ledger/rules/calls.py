@@ -107,7 +107,8 @@ class ReviewPolicy(Section):
     """How cases of a type are worked: when they are due (seconds), who else must agree, what is redacted."""
 
     due_s: Seconds = Field(14400, alias="due")
-    four_eyes_above: dict[str, Decimal] = {}
+    four_eyes_above: dict[str, Decimal] | None = None
+    """Amounts by currency above which two people decide; a currency without a line always takes two."""
     redact: tuple[str, ...] = ()
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ledger.rules.approvals import Ask
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import Contract
 from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
@@ -69,6 +70,15 @@ class PermitFact:
 
 
 @dataclass(frozen=True)
+class AskedFact:
+    """An open request for a second person."""
+
+    ask: Ask
+    maker: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
 class Facts:
     """All that a decision may know. The contract is the stricter of the first attempt's and today's."""
 
@@ -87,6 +97,9 @@ class Facts:
     lookup: LookupFact | None = None
     """The latest look-up since the last attempt ended."""
     permit: PermitFact | None = None
+    asked: AskedFact | None = None
+    absent_by: str = ""
+    """Who attested by hand that it did not happen, where that and no look-up is why it counts as not done."""
     first_sent_at: datetime | None = None
     taken_at: datetime | None = None
     settles_at: datetime | None = None

@@ -29,6 +29,20 @@ class Action(StrEnum):
     DID_NOT_HAPPEN = "did_not_happen"
     CANCEL = "cancel"
     CORRECT = "correct"
+    OVERRIDE = "override"
+    APPROVE = "approve"
+    REFUSE = "refuse"
+    TAKE_BACK = "take_back"
+
+
+DECIDING = (
+    Action.SEND_AGAIN,
+    Action.CONFIRM_REFERENCE,
+    Action.DID_NOT_HAPPEN,
+    Action.CORRECT,
+    Action.OVERRIDE,
+)
+"""What waits while somebody has asked for a second person."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +53,13 @@ class Leave:
     why: Sentence
 
 
-def _yes(text: str, at: datetime | None = None) -> Leave:
+def yes(text: str, at: datetime | None = None) -> Leave:
+    """Say that an action is open, and what it does."""
     return Leave(allowed=True, why=Sentence(text, at))
 
 
-def _no(text: str, at: datetime | None = None) -> Leave:
+def no(text: str, at: datetime | None = None) -> Leave:
+    """Say that an action is not open, and why."""
     return Leave(allowed=False, why=Sentence(text, at))
 
 
@@ -51,7 +67,7 @@ def leaves(facts: Facts, now: datetime, *, sitting: LookupFact | None) -> dict[A
     """Say of every action whether a person may take it; `sitting` is their own look-up of five minutes."""
     if sitting is not None and now - sitting.asked_at > SITTING:
         sitting = None
-    return {
+    found = {
         Action.CHECK: _check(facts),
         Action.SEND_AGAIN: _send_again(facts, now, sitting),
         Action.UNDO: _undo(facts, now),
@@ -59,32 +75,41 @@ def leaves(facts: Facts, now: datetime, *, sitting: LookupFact | None) -> dict[A
         Action.DID_NOT_HAPPEN: _did_not_happen(facts, sitting),
         Action.CANCEL: _cancel(facts),
         Action.CORRECT: _correct(facts),
+        Action.OVERRIDE: _override(facts, now),
     }
+    asked = facts.asked
+    if asked is None or now >= asked.expires_at:
+        return found
+    waits = no(
+        f"{asked.maker} has asked for a second person: that is answered first, until {{at}}.",
+        asked.expires_at,
+    )
+    return found | {action: waits for action in DECIDING if found[action].allowed}
 
 
 def _in_progress(facts: Facts) -> Leave:
-    return _no("In progress: its answer is expected by {at}.", facts.lease_until)
+    return no("In progress: its answer is expected by {at}.", facts.lease_until)
 
 
 def _check(facts: Facts) -> Leave:
     if not facts.has_lookup:
-        return _no(f"{facts.destination} cannot be checked: its rules name no look-up.")
+        return no(f"{facts.destination} cannot be checked: its rules name no look-up.")
     if facts.state is State.RUNNING:
         return _in_progress(facts)
-    return _yes("Shows what is there now. Nothing is sent.")
+    return yes("Shows what is there now. Nothing is sent.")
 
 
 def _undo(facts: Facts, now: datetime) -> Leave:
     if facts.permit is None or not facts.permit.by_person:
-        return _no("There is no permit to withdraw.")
+        return no("There is no permit to withdraw.")
     if facts.state is State.RUNNING:
         return _in_progress(facts)
-    return _yes("Withdraws the permit; nothing is sent.", facts.permit.effective_at)
+    return yes("Withdraws the permit; nothing is sent.", facts.permit.effective_at)
 
 
 def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leave:
     if facts.permit is not None:
-        return _no(
+        return no(
             f"Already allowed by {facts.permit.actor}; it takes effect at {{at}}.", facts.permit.effective_at
         )
     refusal = _never_again(facts)
@@ -95,10 +120,11 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
     if facts.has_lookup:
         return _after_check(facts, now, sitting)
     if not facts.in_doubt:
-        return _yes("Every try so far is proved not done.")
+        by = facts.absent_by
+        return yes(f"It is not there, on {by}’s word." if by else "Every try so far is proved not done.")
     if facts.same_key_protects(now):
         return _same_key(facts)
-    return _no(f"{facts.destination} cannot be checked, and no key protects us: going ahead is an override.")
+    return no(f"{facts.destination} cannot be checked, and no key protects us: going ahead is an override.")
 
 
 def _never_again(facts: Facts) -> Leave | None:
@@ -107,20 +133,20 @@ def _never_again(facts: Facts) -> Leave | None:
         case State.RUNNING:
             return _in_progress(facts)
         case State.COMPLETED:
-            return _no("It is done: another try could only make a second one.")
+            return no("It is done: another try could only make a second one.")
         case State.PENDING if facts.held:
-            return _no("Software has stopped before it was sent: check what is there, or cancel it.")
+            return no("Software has stopped before it was sent: check what is there, or cancel it.")
         case State.PENDING:
-            return _no("It is sent by itself at {at}.", facts.next_try_at)
+            return no("It is sent by itself at {at}.", facts.next_try_at)
     if facts.cancelled:
-        return _no("It was cancelled.")
+        return no("It was cancelled.")
     if facts.taken_at is not None:
-        return _no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
+        return no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
     return None
 
 
 def _same_key(facts: Facts) -> Leave:
-    return _yes(
+    return yes(
         f"Same key, same payload. If the first one arrives after all, {facts.destination} answers with it "
         "and makes no second one, until {at}.",
         facts.window_closes_at,
@@ -129,36 +155,36 @@ def _same_key(facts: Facts) -> Leave:
 
 def _found(there: str, lookup: LookupFact) -> Leave:
     if lookup.verdict is Verdict.ONE_MATCH:
-        return _no(f"{there} holds it: another try could only make a second one.")
-    return _no(f"{there} holds something for it: another try could only add to it.")
+        return no(f"{there} holds it: another try could only make a second one.")
+    return no(f"{there} holds something for it: another try could only add to it.")
 
 
 def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leave:
     there = facts.destination
     if sitting is None:
-        return _no("Send again waits for a check made by you in the last five minutes.")
+        return no("Send again waits for a check made by you in the last five minutes.")
     counts_until = sitting.asked_at + SITTING
     if sitting.standing is Standing.FAILED and not facts.in_doubt:
-        return _yes(f"{there} declined it{_then(facts)}", counts_until)
+        return yes(f"{there} declined it{_then(facts)}", counts_until)
     if sitting.verdict in FOUND:
         return _found(there, sitting)
     if sitting.verdict is Verdict.ABSENT and (sitting.proof or (not facts.in_doubt and sitting.complete)):
         if facts.same_key_protects(now):
             return _same_key(facts)
-        return _yes(f"{there} does not hold it{_then(facts)}", counts_until)
+        return yes(f"{there} does not hold it{_then(facts)}", counts_until)
     if (
         sitting.verdict is Verdict.ABSENT
         and facts.settles_at is not None
         and sitting.asked_at < facts.settles_at
     ):
-        return _no("Absent, but too early to be proof: check again from {at}.", facts.settles_at)
+        return no("Absent, but too early to be proof: check again from {at}.", facts.settles_at)
     if facts.in_doubt and facts.same_key_protects(now):
         return _same_key(facts)
     if sitting.verdict is Verdict.ABSENT:
-        return _no(
+        return no(
             "Absent, but this check has never found a record that we know, so its silence proves nothing."
         )
-    return _no(f"The check could not look, and no key protects us: wait, or ask {there}.")
+    return no(f"The check could not look, and no key protects us: wait, or ask {there}.")
 
 
 def _then(facts: Facts) -> str:
@@ -181,46 +207,65 @@ def permit_lapses_at(facts: Facts, effective_at: datetime, *, permit_for_s: floa
 
 def _confirm_reference(facts: Facts) -> Leave:
     if facts.state is State.UNCERTAIN:
-        return _yes("You saw it there and give its number. It stays on your word until a check finds it.")
+        return yes("You saw it there and give its number. It stays on your word until a check finds it.")
     if facts.state is State.RUNNING:
         return _in_progress(facts)
     if facts.state is State.COMPLETED:
-        return _no("It is done already.")
-    return _no("It is proved not done. If you see it there, check first.")
+        return no("It is done already.")
+    return no("It is proved not done. If you see it there, check first.")
 
 
 def _did_not_happen(facts: Facts, sitting: LookupFact | None) -> Leave:
     if facts.state is State.RUNNING:
         return _in_progress(facts)
     if facts.state is State.FAILED and facts.held:
-        return _yes("It stays as it is, and its case is closed.")
+        return yes("It stays as it is, and its case is closed.")
     if facts.state is not State.UNCERTAIN:
-        return _no("Nothing is in doubt.")
+        return no("Nothing is in doubt.")
     if not facts.has_lookup:
-        return _no(f"{facts.destination} cannot be checked: to say so needs an override by an approver.")
+        return no(f"{facts.destination} cannot be checked: to say so needs an override by an approver.")
     if facts.found_something:
-        return _no(f"{facts.destination} holds something for it.")
+        return no(f"{facts.destination} holds something for it.")
     if sitting is not None and sitting.verdict is Verdict.ABSENT and sitting.proof:
-        return _yes("Your check proves it: it is closed as not done, and nothing is sent.")
-    return _no("Not yet: nothing proves it. A check can.")
+        return yes("Your check proves it: it is closed as not done, and nothing is sent.")
+    return no("Not yet: nothing proves it. A check can.")
+
+
+def _override(facts: Facts, now: datetime) -> Leave:
+    there = facts.destination
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    if facts.state is not State.UNCERTAIN:
+        return no("Nothing is in doubt.")
+    if facts.has_lookup:
+        return no(f"{there} can be checked: a check decides, not a person’s word.")
+    if facts.permit is not None:
+        return no(f"Another try is allowed already, by {facts.permit.actor}.")
+    if facts.found_something:
+        return no(f"{there} holds something for it.")
+    if facts.same_key_protects(now):
+        return no("Not needed: the same key protects another try until {at}.", facts.window_closes_at)
+    if not facts.held:
+        return no("Not yet: software still waits for its final word.")
+    return yes(f"You looked in {there} by hand and it is not there. A second person must agree.")
 
 
 def _cancel(facts: Facts) -> Leave:
     if facts.state is State.PENDING and facts.held and facts.found_something:
-        return _no(f"{facts.destination} holds something for it: cancelled, it would count as not done.")
+        return no(f"{facts.destination} holds something for it: cancelled, it would count as not done.")
     if facts.state is State.PENDING:
-        return _yes("Nothing has been sent; nothing will be.")
+        return yes("Nothing has been sent; nothing will be.")
     if facts.state is State.RUNNING:
         return _in_progress(facts)
-    return _no("Too late to cancel: it has been sent.")
+    return no("Too late to cancel: it has been sent.")
 
 
 def _correct(facts: Facts) -> Leave:
     if facts.state is State.UNCERTAIN:
-        return _no(
+        return no(
             "Not yet: while it may have happened, a correction is an override and needs a second person."
         )
-    return _no("A correction is a new operation with a key of its own; the automation sends it.")
+    return no("A correction is a new operation with a key of its own; the automation sends it.")
 
 
 def seven(facts: Facts, now: datetime) -> tuple[tuple[str, Sentence], ...]:

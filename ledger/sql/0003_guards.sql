@@ -159,10 +159,10 @@ BEGIN
     IF OLD.spent_at IS NOT NULL OR OLD.withdrawn_at IS NOT NULL THEN
         RAISE EXCEPTION 'a permit is spent or withdrawn once' USING ERRCODE = 'check_violation';
     END IF;
-    IF (OLD.operation_id, OLD.source, OLD.actor, OLD.reason, OLD.command_id, OLD.lookup_id,
+    IF (OLD.operation_id, OLD.source, OLD.actor, OLD.reason, OLD.command_id, OLD.lookup_id, OLD.approval_id,
         OLD.given_at, OLD.effective_at, OLD.lapses_at)
         IS DISTINCT FROM
-       (NEW.operation_id, NEW.source, NEW.actor, NEW.reason, NEW.command_id, NEW.lookup_id,
+       (NEW.operation_id, NEW.source, NEW.actor, NEW.reason, NEW.command_id, NEW.lookup_id, NEW.approval_id,
         NEW.given_at, NEW.effective_at, NEW.lapses_at) THEN
         RAISE EXCEPTION 'what a permit says never changes' USING ERRCODE = 'check_violation';
     END IF;

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils.module_loading import import_string
 
 from ledger import actions
-from ledger.models import Operation, OperationType, Permit, database_now
+from ledger.models import Approval, Operation, OperationType, Permit, database_now
 from ledger.rules.decisions import Next
 from ledger.rules.states import State
 from ledger.worker import nudging
@@ -77,6 +77,10 @@ def _lapsed(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.filter(state__in=[State.UNCERTAIN, State.FAILED], permits__in=lapsed)
 
 
+def _unanswered(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.filter(approvals__in=Approval.objects.open().filter(expires_at__lte=now))
+
+
 def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
     """Waiting operations of either performer whose time is over: a caller that never came back, for one."""
     types: dict[float, list[int]] = defaultdict(list)
@@ -111,6 +115,10 @@ def _expire(one: Taken) -> None:
     actions.expire(one.pk, actor="worker")
 
 
+def _lapse_asked(one: Taken) -> None:
+    actions.lapse_asked(one.pk)
+
+
 def _settle(one: Taken) -> None:
     actions.settle(one.pk, actor="worker")
 
@@ -138,6 +146,7 @@ def _alone(act: Callable[[], object], what: str) -> object:
 PARTS: dict[str, Callable[[], bool]] = {
     "Leases that ran out": partial(_take_up, _out_of_lease, _expire, oldest="lease_until"),
     "Permits that lapsed": partial(_take_up, _lapsed, _settle, oldest="id"),
+    "Requests that lapsed": partial(_take_up, _unanswered, _lapse_asked, oldest="id"),
     "Limits that were reached": partial(_take_up, _beyond_limits, _settle, oldest="accepted_at"),
     "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
     "Doubts to resolve": partial(_take_up, _to_resolve, _resolve, oldest="look_at"),

@@ -33,7 +33,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     for name in _KNOWN_IN:
         _check_call(part, name, wrongs)
     _check_set(part, layout, wrongs)
-    _check_four_eyes(part, layout, wrongs)
+    _check_four_eyes(part, wrongs)
     _check_pauses(part, wrongs)
     contract = contract_of(part, layout)
     if contract is not None:
@@ -164,12 +164,10 @@ def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         )
 
 
-def _check_four_eyes(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+def _check_four_eyes(part: Part, wrongs: Wrongs) -> None:
     limits = part.under("review").get("four_eyes_above")
     if isinstance(limits, dict):
         check_amounts(limits, (*part.path, "review", "four_eyes_above"), wrongs)
-        place = dotted((*part.path, "review", "four_eyes_above"))
-        layout.notes.append(f"{place} is kept; nobody is asked for a second approval yet.")
 
 
 def check_amounts(amounts: Mapping[str, object], path: Path, wrongs: Wrongs) -> None:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from ledger.rules.facts import LookupFact
+from ledger.rules.answering import answers
+from ledger.rules.approvals import Ask
+from ledger.rules.facts import AskedFact, LookupFact
 from ledger.rules.leaves import SITTING, Action, leaves, seven
 from ledger.rules.states import Outcome, State
 from tests.ledger.known import (
@@ -27,6 +29,7 @@ from tests.ledger.known import (
     facts,
 )
 
+ASKED = AskedFact(Ask.OVERRIDE_END, "ann", NOON + HOUR)
 HELD: dict[str, Any] = {"held_at": NOON - HOUR}
 FAILED: dict[str, Any] = {"state": State.FAILED, "attempts": (attempt(1, Outcome.REJECTED, http_status=422),)}
 SENT_AGAIN: dict[str, tuple[dict[str, Any], LookupFact | None, bool, str]] = {
@@ -115,6 +118,52 @@ def test_what_else_is_open_in_each_state() -> None:
     assert allowed(PROOF) == {"check", "confirm_reference", "did_not_happen"}
     assert allowed(permit=PERMIT) == {"check", "confirm_reference", "undo"}
     assert allowed(permit=replace(PERMIT, by_person=False)) == {"check", "confirm_reference"}
+
+
+OVERRIDE: dict[str, tuple[dict[str, Any], bool, str]] = {
+    "no keys": ({"contract": NO_KEYS}, True, "second person must agree"),
+    "window closed": ({"first_sent_at": NOON - 24 * HOUR}, True, "second person must agree"),
+    "key remembered": ({}, False, "same key protects"),
+    "a look-up": ({"contract": NO_KEYS, "has_lookup": True}, False, "a check decides"),
+    "not held": ({"contract": NO_KEYS, "held_at": None}, False, "software still waits"),
+    "on a list": ({"contract": NO_KEYS, "lookup": SEVERAL}, False, "holds something"),
+    "a permit": ({"contract": NO_KEYS, "permit": PERMIT}, False, "allowed already, by ann"),
+    "running": ({"state": State.RUNNING, "lease_until": NOON}, False, "expected by"),
+    "failed": ({"state": State.FAILED}, False, "Nothing is in doubt"),
+    "completed": ({"state": State.COMPLETED}, False, "Nothing is in doubt"),
+    "asked": ({"contract": NO_KEYS, "asked": ASKED}, False, "ann has asked"),
+    "asked, lapsed": (
+        {"contract": NO_KEYS, "asked": replace(ASKED, expires_at=NOON)},
+        True,
+        "second person must agree",
+    ),
+}
+
+
+@pytest.mark.parametrize("line", OVERRIDE)
+def test_an_override_is_offered_where_nothing_else_protects(line: str) -> None:
+    changes, allowed_, words = OVERRIDE[line]
+    leave = leaves(facts(**({"has_lookup": False} | HELD | changes)), NOON, sitting=None)[Action.OVERRIDE]
+    assert (leave.allowed, words in str(leave.why)) == (allowed_, True), str(leave.why)
+
+
+def test_who_answers_what_was_asked() -> None:
+    """The maker takes back; anybody else refuses at any time, and approves what is still open to them."""
+    known = facts(has_lookup=False, contract=NO_KEYS, asked=ASKED, **HELD)
+
+    def open_to(actor: str, seen: LookupFact | None = None, **changes: Any) -> set[str]:
+        found = answers(replace(known, **changes), NOON, sitting=seen, actor=actor)
+        assert all(str(leave.why).endswith(".") for leave in found.values())
+        return {action for action, leave in found.items() if leave.allowed}
+
+    assert open_to("ann") == {"take_back"}
+    assert open_to("bob") == {"approve", "refuse"}
+    assert open_to("bob", asked=None) == set()
+    assert open_to("bob", asked=replace(ASKED, expires_at=NOON)) == {"refuse"}
+    assert open_to("bob", state=State.RUNNING, lease_until=NOON) == {"refuse"}
+    end: dict[str, Any] = {"asked": replace(ASKED, ask=Ask.END), "has_lookup": True}
+    assert open_to("bob", **end) == {"refuse"}, "nothing was seen by bob"
+    assert open_to("bob", PROOF, **end) == {"approve", "refuse"}
 
 
 def test_nobody_says_that_it_did_not_happen_without_proof() -> None:

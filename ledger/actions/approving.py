@@ -1,0 +1,153 @@
+"""Two people: an override is asked for, and what was asked is approved, refused, taken back, or lapses."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+
+from ledger.actions import people
+from ledger.actions.asking import ask_locked, lapse_locked, void_changed
+from ledger.actions.changing import Word, answer_asked, first_time, locked
+from ledger.actions.reading import facts
+from ledger.models import Approval, Operation
+from ledger.rules.approvals import OVERRIDES, Answer, Ask
+from ledger.rules.errors import Malformed, NotFound, NotNow
+from ledger.rules.facts import Facts, Sentence
+from ledger.rules.leaves import Action
+
+WHERE_MAX = 200
+AGREED = "Agreed."
+
+
+def override(
+    operation_id: int,
+    ask: Ask,
+    *,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID,
+    where: str,
+    looked_at: datetime,
+) -> Approval:
+    """Ask to go ahead where nothing can be looked up: absence attested by hand, with where and when."""
+    word, where = Word(actor, people.given(reason), command_id), where.strip()
+    if ask not in OVERRIDES:
+        raise Malformed("An override ends in: it did not happen, or one more try.")
+    if not where or len(where) > WHERE_MAX or not where.isprintable():
+        raise Malformed(f"Say where you looked: 1 to {WHERE_MAX} characters.")
+    with locked(operation_id) as (operation, now):
+        if not first_time(command_id, operation, action=ask, actor=actor):
+            return Approval.objects.get(command_id=command_id)
+        people.require(operation, Action.OVERRIDE, actor=actor, now=now)
+        known = facts(operation)
+        if ask is Ask.OVERRIDE_PERMIT and known.taken_at is not None:
+            raise NotNow(f"{known.destination} accepted it: it is never sent twice.")
+        _late_enough(known, looked_at, now)
+        seen = {"where": where, "looked_at": looked_at.isoformat(timespec="seconds")}
+        return ask_locked(operation, now, ask, word=word, data=seen)
+
+
+def _late_enough(known: Facts, looked_at: datetime, now: datetime) -> None:
+    """Raise where what was not there then may have come later."""
+    if looked_at > now:
+        raise Malformed("You cannot have looked later than now.")
+    last = known.latest
+    since = known.settles_at or (last.sender_ended_at if last else None)
+    if since is not None and looked_at < since:
+        why = Sentence("What was not there before {at} may still have come: look again.", since)
+        raise NotNow(str(why), sentence=why)
+
+
+def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
+    """Agree to what somebody else asked and carry it out; NotNow where it is answered, void or too late."""
+    changed = ""
+    with _asked(approval_uid) as (operation, approval, now):
+        if not first_time(command_id, operation, action="approve", actor=actor):
+            return
+        _open(approval)
+        changed = void_changed(operation)
+        if not changed:
+            people.require(operation, Action.APPROVE, actor=actor, now=now)
+            why = people.given(reason) if reason.strip() else AGREED
+            answer_asked(operation, approval, Answer.APPROVED, actor=actor, reason=why, command_id=command_id)
+            word = Word(approval.maker, approval.reason, command_id)
+            CARRY_OUT[Ask(approval.action)](operation, now, word, approval)
+    if changed:
+        raise NotNow(f"{changed} The request is void, and nothing was done.")
+
+
+def refuse(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
+    """Refuse what somebody else asked; the operation stays as it is, and the request on record."""
+    _answer(approval_uid, Answer.REFUSED, Action.REFUSE, word=Word(actor, people.given(reason), command_id))
+
+
+def take_back(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
+    """Take one's own request back."""
+    word = Word(actor, people.given(reason), command_id)
+    _answer(approval_uid, Answer.WITHDRAWN, Action.TAKE_BACK, word=word)
+
+
+def _answer(approval_uid: uuid.UUID, answer: Answer, action: Action, *, word: Word) -> None:
+    with _asked(approval_uid) as (operation, approval, now):
+        if first_time(word.command_id, operation, action=action, actor=word.actor):
+            _open(approval)
+            people.require(operation, action, actor=word.actor, now=now)
+            answer_asked(
+                operation,
+                approval,
+                answer,
+                actor=word.actor,
+                reason=word.reason,
+                command_id=word.command_id,
+            )
+
+
+def lapse_asked(operation_id: int) -> bool:
+    """End a request that nobody answered in time."""
+    with locked(operation_id) as (operation, now):
+        return lapse_locked(operation, now)
+
+
+@contextmanager
+def _asked(approval_uid: uuid.UUID) -> Iterator[tuple[Operation, Approval, datetime]]:
+    """Lock the operation of a request, and read the request after that."""
+    operation_id = Approval.objects.filter(uid=approval_uid).values_list("operation_id", flat=True).first()
+    if operation_id is None:
+        raise NotFound("There is no such request.")
+    with locked(operation_id) as (operation, now):
+        yield operation, Approval.objects.get(uid=approval_uid), now
+
+
+def _open(approval: Approval) -> None:
+    """Raise NotNow with who was first where a request is answered."""
+    if approval.decided_at is None:
+        return
+    said = {
+        Answer.APPROVED: f"{approval.decided_by} approved it at {{at}}.",
+        Answer.REFUSED: f"{approval.decided_by} refused it at {{at}}: {approval.why}",
+        Answer.WITHDRAWN: f"{approval.decided_by} took it back at {{at}}.",
+        Answer.VOIDED: f"It is void since {{at}}. {approval.why}",
+        Answer.LAPSED: "It lapsed at {at}: nobody answered in time.",
+    }[Answer(approval.answer)]
+    why = Sentence(said, approval.decided_at)
+    raise NotNow(str(why), sentence=why)
+
+
+def _attest(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
+    people.attest_locked(operation, now, word, reference=approval.data["reference"])
+
+
+def _end(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
+    people.end_locked(operation, now, word)
+
+
+def _permit(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
+    people.permit_locked(operation, now, word, approval=approval)
+
+
+CARRY_OUT: Mapping[Ask, Callable[[Operation, datetime, Word, Approval], None]] = {
+    Ask.ATTEST: _attest,
+    Ask.END: _end,
+    Ask.OVERRIDE_END: _end,
+    Ask.OVERRIDE_PERMIT: _permit,
+}

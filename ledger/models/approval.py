@@ -1,0 +1,73 @@
+"""Requests for a second person: bound to what was known, decided once, never deleted."""
+
+import uuid
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+
+from ledger.models.clock import TieoutNow
+from ledger.models.evidence import Lookup
+from ledger.models.operation import Operation
+from ledger.rules.approvals import Answer, Ask
+
+
+class ApprovalQuerySet(models.QuerySet["Approval"]):
+    """Questions about approvals."""
+
+    def open(self) -> Self:
+        """Requests that nobody has answered."""
+        return self.filter(decided_at__isnull=True)
+
+
+class Approval(models.Model):
+    """One person's decision that waits for a second one. Written by `ledger.actions` only."""
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="approvals")
+    action = models.CharField(max_length=30)
+    maker = models.CharField(max_length=150)
+    reason = models.CharField(max_length=1000)
+    command_id = models.UUIDField(unique=True)
+    made_at = models.DateTimeField(db_default=TieoutNow())
+    expires_at = models.DateTimeField()
+    payload_digest = models.CharField(max_length=100)
+    attempt_count = models.PositiveSmallIntegerField()
+    lookup = models.ForeignKey(Lookup, null=True, on_delete=models.PROTECT, related_name="approvals")
+    """What the latest check had found when it was asked."""
+    data = models.JSONField(default=dict)
+    """What the decision says: `reference`; or `where` and `looked_at`, for absence attested by hand."""
+    answer = models.CharField(max_length=10, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.CharField(max_length=150, blank=True)
+    why = models.CharField(max_length=1000, blank=True)
+    """The reason of who answered."""
+
+    objects = ApprovalQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="approval_one_open", fields=["operation"], condition=Q(decided_at__isnull=True)
+            ),
+            models.CheckConstraint(name="approval_action_known", condition=Q(action__in=sorted(Ask))),
+            models.CheckConstraint(name="approval_has_maker", condition=~Q(maker="")),
+            models.CheckConstraint(name="approval_has_reason", condition=~Q(reason="")),
+            models.CheckConstraint(
+                name="approval_answered_whole",
+                condition=Q(decided_at__isnull=True, answer="", decided_by="", why="")
+                | Q(decided_at__isnull=False, answer__in=sorted(Answer)) & ~Q(decided_by="") & ~Q(why=""),
+            ),
+            models.CheckConstraint(
+                name="approval_by_another",
+                condition=~Q(answer__in=[Answer.APPROVED, Answer.REFUSED]) | ~Q(decided_by=F("maker")),
+            ),
+            models.CheckConstraint(
+                name="approval_in_time",
+                condition=~Q(answer=Answer.APPROVED) | Q(decided_at__lt=F("expires_at")),
+            ),
+            models.CheckConstraint(name="approval_expires_later", condition=Q(expires_at__gt=F("made_at"))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} {self.action}"

@@ -1,0 +1,70 @@
+"""When a second person must agree, to what, and what makes a request for it void."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+
+class Ask(StrEnum):
+    """A decision of one person that waits for a second one."""
+
+    ATTEST = "attest"
+    """Done, on the maker's word."""
+    END = "end"
+    """It did not happen, as a check has proved."""
+    OVERRIDE_END = "override_end"
+    """It did not happen: absence attested by hand where nothing can be looked up."""
+    OVERRIDE_PERMIT = "override_permit"
+    """One more try, although nothing can be looked up and no key protects."""
+
+
+OVERRIDES = frozenset({Ask.OVERRIDE_END, Ask.OVERRIDE_PERMIT})
+
+
+class Answer(StrEnum):
+    """How a request ended."""
+
+    APPROVED = "approved"
+    REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
+    """Taken back by who asked."""
+    VOIDED = "voided"
+    """What it was bound to has changed."""
+    LAPSED = "lapsed"
+    """Nobody answered in time."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a request is bound to; `found` is the digest of what the latest check saw, empty for nothing."""
+
+    payload_digest: str
+    attempts: int
+    found: str
+    absent: bool
+
+
+def needs_two(amount: Decimal | None, currency: str, limits: Mapping[str, Decimal] | None) -> bool:
+    """Say whether closing this amount takes two people; a currency without a line always does.
+
+    `limits` are the amounts by currency above which it does; None where the rules name none.
+    """
+    if amount is None or limits is None:
+        return False
+    limit = limits.get(currency)
+    return limit is None or abs(amount) > limit
+
+
+def what_changed(ask: Ask, then: Bound, now: Bound) -> str:
+    """Say what a request was bound to and is no longer so; empty where all still holds.
+
+    A check that could not look tells nothing new, and absence speaks only against who says that it is there.
+    """
+    if then.payload_digest != now.payload_digest:
+        return "Its payload is another one now."
+    if then.attempts != now.attempts:
+        return "It was tried again since."
+    if now.found in ("", then.found) or (now.absent and ask is not Ask.ATTEST):
+        return ""
+    return "A check has found something else since."

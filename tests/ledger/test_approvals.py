@@ -1,0 +1,368 @@
+"""Two people: what one asks a second one answers, once, bound to what was known; refusals first.
+
+| promise                                   | kept by                                                        |
+|-------------------------------------------|----------------------------------------------------------------|
+| maker is not checker                      | the rule, and a constraint that stops bulk updates, too        |
+| decided once; the other is told who       | the operation's row lock, and a trigger                        |
+| bound to what was known                   | a move, another try, a late word, another finding make it void |
+| carried out by the same functions, checks | `leaves` are asked again for who approves                      |
+| nothing is deleted                        | refused, void and lapsed requests stay, each with its event    |
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, IntegrityError, transaction
+
+from ledger import actions
+from ledger.models import Approval, Event, Operation, Permit, database_now
+from ledger.rules.approvals import Ask
+from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow, StaleToken, TieoutError
+from ledger.rules.states import CaseKind, State
+from ledger.worker.sweep import Sweep
+from tests import factories as make
+from tests.databases import Clock
+from tests.ledger.finds import standing
+from tests.ledger.sessions import at_once, one_after_the_other
+from tests.ledger.trails import kinds, sound
+
+ABOVE: dict[str, Any] = {"review": {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}}
+
+
+def silent(clock: Clock, **columns: Any) -> Operation:
+    """A reminder that its automation claimed and never spoke of again: nobody can look it up."""
+    kind = make.reminder_type(**columns)
+    operation, _, _ = make.claimed(kind, lease_s=1)
+    clock.advance(60)
+    actions.expire(operation.pk, actor="policy")
+    return make.again(operation)
+
+
+def override(
+    operation: Operation,
+    ask: Ask = Ask.OVERRIDE_END,
+    *,
+    actor: str = "ann",
+    click: uuid.UUID | None = None,
+    where: str = "The mailroom's outbox",
+    looked_at: datetime | None = None,
+) -> Approval:
+    at = looked_at or database_now()
+    command_id = click or uuid.uuid4()
+    return actions.override(
+        operation.pk, ask, actor=actor, reason="Not there.", command_id=command_id, where=where, looked_at=at
+    )
+
+
+def attest(operation: Operation, *, actor: str = "ann", click: uuid.UUID | None = None) -> Approval | None:
+    command_id = click or uuid.uuid4()
+    return actions.attest(
+        operation.pk, actor=actor, reason="I saw it.", command_id=command_id, reference="INV-7"
+    )
+
+
+def approve(approval: Approval, *, actor: str = "bob", click: uuid.UUID | None = None) -> str:
+    actions.approve(approval.uid, actor=actor, reason="", command_id=click or uuid.uuid4())
+    return "approved"
+
+
+def refuse(approval: Approval, *, actor: str = "bob", reason: str = "Ask the customer first.") -> str:
+    actions.refuse(approval.uid, actor=actor, reason=reason, command_id=uuid.uuid4())
+    return "refused"
+
+
+def answered(approval: Approval) -> tuple[str, str]:
+    approval.refresh_from_db()
+    return approval.answer, approval.decided_by
+
+
+# --- overrides
+
+
+def test_an_override_says_where_and_when_one_looked_and_why(clock: Clock) -> None:
+    operation, now = silent(clock), clock.now()
+    settled = operation.settles_at
+    assert settled is not None
+    lines: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"where": "  "}, "where you looked"),
+        ({"where": "x" * 201}, "where you looked"),
+        ({"looked_at": now + timedelta(minutes=1)}, "later than now"),
+        ({"looked_at": settled - timedelta(seconds=1)}, "may still have come"),
+        ({"ask": Ask.ATTEST}, "An override ends in"),
+    )
+    for wrong, words in lines:
+        with pytest.raises(TieoutError, match=words):
+            override(operation, **wrong)
+    with pytest.raises(Malformed, match="Give a reason"):
+        actions.override(
+            operation.pk,
+            Ask.OVERRIDE_END,
+            actor="ann",
+            reason=" ",
+            command_id=uuid.uuid4(),
+            where="There",
+            looked_at=now,
+        )
+    assert not Approval.objects.exists()
+
+
+def test_overrides_are_for_what_cannot_be_looked_up_and_is_in_doubt(clock: Clock) -> None:
+    looked_up = make.uncertain_operation(make.kind(name="a"))
+    under_key = make.uncertain_operation(make.kind(name="b", looks=False))
+    refused = make.tried(make.reminder_type(name="c"), make.REFUSED)
+    running, _, _ = make.claimed(make.reminder_type(name="d"))
+    taken = make.tried(make.reminder_type(name="e"), make.TAKEN)
+    for operation, words in (
+        (looked_up, "a check decides"),
+        (under_key, "allowed already, by policy"),
+        (refused, "Nothing is in doubt"),
+        (running, "In progress"),
+        (taken, "software still waits"),
+    ):
+        with pytest.raises(NotNow, match=words):
+            override(operation)
+    actions.hold(taken.pk, kind=CaseKind.ACCEPTED, actor="policy", reason="Not final in time.")
+    with pytest.raises(NotNow, match="never sent twice"):
+        override(taken, Ask.OVERRIDE_PERMIT)
+    clock.advance(60)
+    assert approve(override(taken)) == "approved"
+    assert standing(taken) == "failed"
+
+
+def test_an_approved_override_ends_it_on_the_words_of_two(clock: Clock) -> None:
+    operation = silent(clock)
+    asked = override(operation)
+    assert standing(operation) == "uncertain: expired", "asking does nothing yet"
+    approve(asked)
+    assert standing(operation) == "failed"
+    assert not operation.attempts.in_doubt().exists()
+    told = {event.kind: event for event in operation.events.all()}
+    assert [told[kind].actor for kind in ("asked", "ask_approved", "ended")] == ["ann", "bob", "ann"]
+    assert told["asked"].data["where"] == "The mailroom's outbox"
+    assert actions.facts(make.again(operation)).absent_by == "ann"
+
+
+def test_an_approved_override_allows_one_more_try_that_can_be_undone(clock: Clock) -> None:
+    operation = silent(clock)
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    permit = Permit.objects.get()
+    assert (permit.actor, permit.approval.decided_by) == ("ann", "bob")  # type: ignore[union-attr]
+    actions.withdraw(operation.pk, actor="ann", reason="Not yet.", command_id=uuid.uuid4())
+    clock.advance(11)
+    assert actions.claim(make.submission(operation.operation_type), actor="api:shop").decision == "hold"
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    clock.advance(11)
+    _, attempt, token = make.claimed(operation.operation_type)
+    actions.record(attempt.uid, token=token, report=make.REFUSED, actor="api:shop")
+    assert standing(operation) == "uncertain: unproved", "the second try says nothing of the first"
+    assert attempt.idempotency_key == operation.attempts.get(number=1).idempotency_key
+
+
+# --- the second person
+
+
+def test_44_nobody_approves_what_they_asked_themselves(clock: Clock) -> None:
+    operation = silent(clock)
+    asked = override(operation)
+    for act in (approve, refuse):
+        with pytest.raises(NotNow, match="second person"):
+            act(asked, actor="ann")
+    row = Approval.objects.filter(pk=asked.pk)
+    now = clock.now()
+    for column, decided in (("approved", "ann"), ("refused", "ann")):
+        with pytest.raises(IntegrityError, match="approval_by_another"), transaction.atomic():
+            row.update(answer=column, decided_by=decided, decided_at=now, why="Bulk.")
+    with pytest.raises(DatabaseError, match="without an event"), transaction.atomic():
+        row.update(answer="approved", decided_by="bob", decided_at=now, why="Bulk.")
+    with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+        row.update(maker="bob")
+    assert answered(asked) == ("", "")
+    assert standing(operation) == "uncertain: expired"
+
+
+def test_45_of_two_approvers_at_once_one_wins_and_the_other_is_told_who(clock: Clock) -> None:
+    """Each pair is raced in both orders and at the same moment."""
+    pairs: dict[str, tuple[Callable[[Approval], str], Callable[[Approval], str], set[str]]] = {
+        "both": (approve, lambda a: approve(a, actor="eve"), {"approved/not-now", "not-now/approved"}),
+        "no": (approve, lambda a: refuse(a, actor="eve"), {"approved/not-now", "not-now/refused"}),
+        "back": (approve, take_back, {"approved/not-now", "not-now/withdrawn"}),
+        "word": (approve, reported, {"approved/too late", "not-now/in time"}),
+    }
+    for name, (first, second, possible) in pairs.items():
+        for number, order in enumerate(((first, second), (second, first), (first, second))):
+            operation = silent(clock, name=f"{name} {number}")
+            asked = override(operation)
+            acts = [lambda act=act, asked=asked: act(asked) for act in order]
+            answers = at_once(acts) if number == 2 else one_after_the_other(clock.database, operation, *acts)
+            assert "/".join(answers[::-1] if number == 1 else answers) in possible, (name, number, answers)
+            sound(operation)
+            told = Event.objects.filter(operation=operation, kind__startswith="ask_").count()
+            assert told == 1
+    asked = override(silent(clock, name="told"))
+    approve(asked)
+    with pytest.raises(NotNow, match="bob approved it at"):
+        approve(asked, actor="eve")
+
+
+def take_back(approval: Approval) -> str:
+    actions.take_back(approval.uid, actor="ann", reason="I was wrong.", command_id=uuid.uuid4())
+    return "withdrawn"
+
+
+def reported(approval: Approval) -> str:
+    """The automation speaks after all, too late: it is kept, and it ends the request."""
+    attempt = approval.operation.attempts.get()
+    with pytest.raises(StaleToken):
+        actions.record(attempt.uid, token="another", report=make.TAKEN, actor="api:shop")
+    return "too late" if Approval.objects.get(pk=approval.pk).answer == "approved" else "in time"
+
+
+def test_46_a_refusal_is_an_event_and_deletes_nothing(clock: Clock) -> None:
+    operation = silent(clock)
+    asked = override(operation)
+    with pytest.raises(Malformed, match="Give a reason"):
+        refuse(asked, reason="  ")
+    refuse(asked)
+    assert answered(asked) == ("refused", "bob")
+    assert standing(operation) == "uncertain: expired"
+    told = operation.events.get(kind="ask_refused")
+    assert (told.actor, told.reason) == ("bob", "Ask the customer first.")
+    with pytest.raises(DatabaseError, match="only grows"), transaction.atomic():
+        asked.delete()
+    with pytest.raises(IntegrityError, match="decided once"), transaction.atomic():
+        Approval.objects.update(why="Nobody asked.")
+    again = override(operation)
+    assert take_back(again) == "withdrawn"
+    assert [a.answer for a in operation.approvals.order_by("id")] == ["refused", "withdrawn"]
+
+
+def test_47_who_and_why_are_required_columns(clock: Clock) -> None:
+    operation = silent(clock)
+    asked = override(operation)
+    late = clock.now() + timedelta(hours=1)
+    whole: dict[str, Any] = {"operation": operation, "actor": "ann", "reason": "Because."}
+    permit = whole | {"source": "person", "effective_at": clock.now(), "lapses_at": late}
+    request = {
+        "operation": operation,
+        "action": "end",
+        "maker": "ann",
+        "reason": "Because.",
+        "command_id": uuid.uuid4(),
+        "expires_at": late,
+        "payload_digest": "x",
+        "attempt_count": 1,
+    }
+    answer = {"answer": "refused", "decided_by": "bob", "decided_at": clock.now(), "why": "No."}
+    rows: list[tuple[Callable[..., object], dict[str, Any], tuple[str, ...]]] = [
+        (Event.objects.create, whole | {"kind": "noted"}, ("actor", "reason")),
+        (Permit.objects.create, permit, ("actor", "reason")),
+        (Approval.objects.create, request, ("maker", "reason")),
+        (Approval.objects.filter(pk=asked.pk).update, answer, ("decided_by", "why")),
+    ]
+    for write, row, columns in rows:
+        for column in columns:
+            with pytest.raises(IntegrityError, match=r"_has_|answered_whole"), transaction.atomic():
+                write(**{**row, column: ""})
+
+
+def test_a_double_click_is_one_request_and_one_answer(clock: Clock) -> None:
+    operation, click, other = silent(clock), uuid.uuid4(), uuid.uuid4()
+    first, second = (override(operation, click=click) for _ in range(2))
+    assert first == second
+    with pytest.raises(NotNow, match="ann has asked for a second person"):
+        override(operation, actor="eve")
+    with pytest.raises(NotNow, match="ann has asked for a second person"):
+        attest(operation, actor="eve")
+    for _ in range(2):
+        approve(first, click=other)
+    with pytest.raises(Conflict, match="already used for something else"):
+        approve(first, click=click)
+    assert kinds(operation).count("ask_approved") == kinds(operation).count("ended") == 1
+    with pytest.raises(NotFound):
+        actions.refuse(uuid.uuid4(), actor="bob", reason="No.", command_id=uuid.uuid4())
+
+
+# --- what it was bound to
+
+
+def test_what_was_asked_is_void_once_what_it_stood_on_has_changed(clock: Clock) -> None:
+    above = {"retry": {"attempts": 1}, **ABOVE}
+
+    def doubtful(name: str, **columns: Any) -> tuple[Operation, Approval]:
+        operation = make.uncertain_operation(make.kind(name=name, **(above | columns)))
+        asked = attest(operation)
+        assert asked is not None
+        return operation, asked
+
+    found, asked_found = doubtful("found")
+    make.looked(found, make.there(found, "INV-9"))
+    assert (standing(found), answered(asked_found)) == ("completed", ("voided", "policy"))
+
+    other, asked_other = doubtful("other")
+    make.looked(other, make.BLIND)
+    assert answered(asked_other) == ("", ""), "a check that could not look tells nothing new"
+    make.looked(other)
+    assert answered(asked_other) == ("voided", "policy"), "ann says it is there, and a check says it is not"
+    with pytest.raises(NotNow, match="void since"):
+        approve(asked_other)
+
+    late, asked_late = doubtful("late")
+    with pytest.raises(Conflict):
+        actions.record(late.attempts.get().uid, token="old", report=make.REFUSED, actor="api:shop")
+    assert answered(asked_late) == ("voided", "policy")
+
+    ended, asked_ended = doubtful("ended", permit_for_s=600)
+    clock.advance(601)
+    with pytest.raises(NotNow, match="has to be asked again"):
+        approve(asked_ended)
+    with pytest.raises(IntegrityError, match="approval_in_time"), transaction.atomic():
+        Approval.objects.filter(pk=asked_ended.pk).update(
+            answer="approved", decided_by="bob", decided_at=clock.now(), why="Late."
+        )
+    Sweep().run()
+    assert answered(asked_ended) == ("lapsed", "policy")
+    assert kinds(sound(ended)).count("ask_lapsed") == 1
+    assert attest(ended) is not None, "it can be asked again"
+
+
+# --- four eyes
+
+
+def test_above_the_limit_closing_takes_two_people_and_sending_again_does_not(clock: Clock) -> None:
+    """At the limit and without an amount one person decides; a currency without a line takes two."""
+    limits = {"ZAR": "1240.00"}
+    at_limit = make.kind(name="at", review={"due": "4h", "four_eyes_above": limits})
+    unlisted = make.kind(name="unlisted", review={"due": "4h", "four_eyes_above": {"EUR": "9999999.00"}})
+    no_section = make.kind(name="none")
+    assert attest(make.uncertain_operation(at_limit)) is None
+    assert attest(make.uncertain_operation(no_section)) is None
+    assert attest(make.uncertain_operation(unlisted, "free", amount=None, currency=None)) is None
+    operation = make.uncertain_operation(unlisted)
+    asked = attest(operation)
+    assert asked is not None
+    assert standing(operation) == "uncertain"
+    approve(asked)
+    operation = sound(operation)
+    assert (operation.state, operation.evidence, operation.evidence_by) == (
+        State.COMPLETED,
+        "attested",
+        "ann",
+    )
+    assert operation.destination_reference == "INV-7"
+
+    absent = make.uncertain_operation(make.kind(name="absent", retry={"attempts": 1}, **ABOVE))
+    actions.hold(absent.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+    clock.advance(60)
+    make.looked(absent, actor="ann")
+    ended = actions.end(absent.pk, actor="ann", reason="Not there.", command_id=uuid.uuid4())
+    assert ended is not None
+    with pytest.raises(NotNow, match="A check can"):
+        approve(ended)
+    make.looked(absent, actor="bob")
+    approve(ended)
+    assert standing(absent) == "failed"
+    make.looked(absent, actor="ann")
+    make.permitted(absent)  # to send again after proved absence is one person's
