@@ -94,10 +94,10 @@ def _key(reading: Reading) -> Iterator[Fact]:
     if not facts.contract.takes_key:
         yield Fact("Key", f"{reading.there} takes none")
         return
-    if new_generation(facts):
-        yield Fact(
-            "Key", "A new one", "the old one would bring its saved error back; every try is proved not done"
-        )
+    proved = reading.sitting is not None and reading.sitting.proof
+    if new_generation(facts, proved=proved):
+        why = "the old one would bring its saved error back" if facts.same_account else "for the new account"
+        yield Fact("Key", "A new one", f"{why}; every try is proved not done")
     else:
         yield Fact("Key", "The same as the first time", operation.idempotency_key, sure=True, mono=True)
     closes_at = facts.window_closes_at

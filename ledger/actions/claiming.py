@@ -19,11 +19,15 @@ from ledger.rules.states import CaseKind, State
 
 @dataclass(frozen=True)
 class Ticket:
-    """Who claims, for how long (seconds), and the token that will fence the attempt."""
+    """Who claims, for how long (seconds), and the token that will fence the attempt.
+
+    `sends`: false where the claim only notes what is there already.
+    """
 
     actor: str
     lease_s: float
     started: bool
+    sends: bool = True
     caller_id: uuid.UUID | None = None
     run: str = ""
     attempt_uid: uuid.UUID = field(default_factory=uuid.uuid4)
@@ -64,23 +68,17 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
     """Claim an operation whose row is locked and whose next try is due; None where its permit is void."""
     known = facts(operation)
     permit = operation.permits.open().select_related("lookup").first()
-    if permit is not None and _rests_on_proof(permit):
+    proved = permit is not None and _rests_on_proof(permit)
+    if proved:
         # What the permit's look-up proved absent was proved for every attempt before it.
         resolving.clear(operation, now)
-        known = facts(operation)
     elif permit is not None and known.in_doubt and known.same_key_protects(now):
         # No longer than the window was measured for.
         ticket = replace(ticket, lease_s=min(ticket.lease_s, known.lease_s))
     elif permit is not None and known.in_doubt and permit.approval_id is None:
-        resolving.withdraw_locked(
-            operation, permit, actor="policy", reason="The key's window closed before it went.", now=now
-        )
-        if operation.held_at is None:
-            resolving.hold_locked(
-                operation, CaseKind.UNPROVED, actor="policy", reason="Its permit is void.", now=now
-            )
+        _void(operation, permit, now)
         return None
-    fresh = permit is not None and new_generation(known)
+    fresh = ticket.sends and new_generation(known, proved=proved)
     generation = operation.generation + 1 if fresh else operation.generation
     key = _key(operation, generation) if fresh else operation.idempotency_key
     attempt = Attempt.objects.create(
@@ -101,6 +99,16 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
     return attempt
 
 
+def _void(operation: Operation, permit: Permit, now: datetime) -> None:
+    """Take back a permit that rested on a key which protects no longer; a person decides."""
+    reason = "The key no longer protects a second send: its window closed before it went."
+    resolving.withdraw_locked(operation, permit, actor="policy", reason=reason, now=now)
+    if operation.held_at is None:
+        resolving.hold_locked(
+            operation, CaseKind.UNPROVED, actor="policy", reason="Its permit is void.", now=now
+        )
+
+
 def _move(
     operation: Operation,
     attempt: Attempt,
@@ -116,11 +124,14 @@ def _move(
         permit.save(update_fields=["spent_at", "attempt"])
     resolving.close_locked(operation, actor=attempt.actor, reason="Another try is under way.", now=now)
     first_sent_at = None if fresh else operation.first_sent_at
+    reason = "A permit is spent." if permit else "Its next try is due."
+    if fresh:
+        reason += " Under a new key: every try before is proved not done, and the old key would not serve."
     change(
         operation,
         kind="claimed",
         actor=attempt.actor,
-        reason="A permit is spent." if permit else "Its next try is due.",
+        reason=reason,
         to=State.RUNNING,
         attempt=attempt,
         data={"number": attempt.number, "generation": generation},

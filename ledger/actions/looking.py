@@ -146,7 +146,8 @@ def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: boo
 
 def _found_waiting(operation: Operation, lookup: Lookup, now: datetime, *, reference: str) -> None:
     """Complete what waits and is done there: by a claim that finds it, as a look before a send would."""
-    ticket = Ticket(actor="policy", lease_s=operation.operation_type.lease_s, started=False)
+    lease_s = operation.operation_type.lease_s
+    ticket = Ticket(actor="policy", lease_s=lease_s, started=False, sends=False)
     attempt = claim_locked(operation, now, ticket)
     if attempt is None:
         return

@@ -40,6 +40,9 @@ def heed_late(operation: Operation, now: datetime) -> None:
     case = operation.cases.open().first()
     if operation.state in (State.COMPLETED, State.RUNNING):
         return
+    # What was told of an attempt speaks against the proof that it did nothing.
+    told = [event.attempt_id for event in told_late(operation)]
+    operation.attempts.filter(pk__in=told, cleared_at__isnull=False).update(cleared_at=None)
     if operation.state == State.UNCERTAIN and case is not None and case.kind in SURPLUS:
         void_permit(operation, reason, now=now)
         return

@@ -32,6 +32,7 @@ def _retention(value: object) -> float | None:
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Retention = Annotated[float | None, BeforeValidator(_retention)]
 Status = Annotated[int, Field(ge=100, le=599)]
+Rule = Literal["not_done", "rejected", "in_use", "exists"]
 
 
 class Section(BaseModel):
@@ -65,14 +66,14 @@ class Contract(Section):
     in_use: tuple[Status, ...] = (409,)
     exists: tuple[Status, ...] = ()
     absent: tuple[Status, ...] = ()
-    when: dict[Literal["not_done", "rejected", "in_use", "exists"], str] = {}
+    when: dict[Rule, str] = {}
     settle_s: Seconds = Field(30, alias="settle")
     final_within_s: Seconds = Field(3600, alias="final_within")
     retry_owner: Literal["tieout", "client"] = "tieout"
 
     @field_validator("when")
     @classmethod
-    def _readable(cls, value: dict[str, str]) -> dict[str, str]:
+    def _readable(cls, value: dict[Rule, str]) -> dict[Rule, str]:
         for name, expression in value.items():
             check_expression(expression, name)
         return value
@@ -106,6 +107,9 @@ def stricter(first: Contract, now: Contract) -> Contract:
             "saves": now.saves if first.saves == now.saves else "unknown",
             "not_done": _both(first.not_done, now.not_done),
             "rejected": _both(first.rejected, now.rejected),
+            "in_use": _either(first.in_use, now.in_use),
+            "exists": _either(first.exists, now.exists),
+            "when": _when(first.when, now.when),
             "absent": _both(first.absent, now.absent),
             "settle_s": max(first.settle_s, now.settle_s),
             "retry_owner": "client" if "client" in (first.retry_owner, now.retry_owner) else "tieout",
@@ -115,6 +119,22 @@ def stricter(first: Contract, now: Contract) -> Contract:
 
 def _both(first: tuple[int, ...], now: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(status for status in now if status in first)
+
+
+def _either(first: tuple[int, ...], now: tuple[int, ...]) -> tuple[int, ...]:
+    return (*now, *(status for status in first if status not in now))
+
+
+def _when(first: Mapping[Rule, str], now: Mapping[Rule, str]) -> dict[Rule, str]:
+    """Join the rules over the body: both must say that nothing was done, either may say that it is there."""
+    joined: dict[Rule, str] = {}
+    for name in dict.fromkeys((*now, *first)):
+        said = list(dict.fromkeys(rules[name] for rules in (now, first) if name in rules))
+        if name in ("exists", "in_use"):
+            joined[name] = said[0] if len(said) == 1 else f"({said[0]}) || ({said[1]})"
+        elif name in now and name in first:
+            joined[name] = said[0] if len(said) == 1 else f"({said[0]}) && ({said[1]})"
+    return joined
 
 
 def guarantee(contract: Contract, destination: str, *, has_lookup: bool, by_tieout: bool) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ledger.rules.facts import IN_USE, LEASE_EXPIRED, Facts, LookupFact, PermitFact
+from ledger.rules.facts import EXISTS, IN_USE, LEASE_EXPIRED, Facts, LookupFact, PermitFact
 from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
 
 LOOKS = 3
@@ -132,8 +132,8 @@ def _resolve(facts: Facts, now: datetime, jitter: float) -> Step:
         looked = _look(facts, found, now, jitter)
         if looked is not None:
             return looked
-    next_try_at = now + timedelta(seconds=pause_s(facts, jitter))
-    protected = facts.same_key_protects(next_try_at) and not _key_in_use(facts)
+    next_try_at = _next_try_at(facts, now, jitter)
+    protected = facts.same_key_protects(next_try_at) and not _said_to_exist(facts)
     if protected and facts.within_limits(next_try_at):
         why = "The destination still remembers the key: the same key makes no second effect."
         return Step(Next.PERMIT, why, at=next_try_at)
@@ -165,8 +165,8 @@ def _look(facts: Facts, found: LookupFact | None, now: datetime, jitter: float) 
             at = max(now, latest.sender_ended_at + timedelta(seconds=facts.policy.base_s))
         return Step(Next.LOOK, "It may have happened: the destination is looked at.", at=at)
     if found.verdict is Verdict.ABSENT and found.proof:
-        next_try_at = now + timedelta(seconds=pause_s(facts, jitter))
-        if facts.tries_left > 0 and next_try_at < facts.deadline_at:
+        next_try_at = _next_try_at(facts, now, jitter)
+        if facts.within_limits(next_try_at):
             return Step(Next.RETRY, "Absence is proved; it is tried again.", at=next_try_at)
         return Step(Next.FAIL, "Absence is proved, and its tries are used up.", case=CaseKind.ABSENT)
     settles_at = facts.settles_at
@@ -179,9 +179,15 @@ def _look(facts: Facts, found: LookupFact | None, now: datetime, jitter: float) 
     return None
 
 
-def _key_in_use(facts: Facts) -> bool:
+def _next_try_at(facts: Facts, now: datetime, jitter: float) -> datetime:
+    """Return when another try is due: after its pause, and after what the destination asked to wait."""
+    at = now + timedelta(seconds=pause_s(facts, jitter))
+    return max(at, facts.not_before or at)
+
+
+def _said_to_exist(facts: Facts) -> bool:
     latest = facts.latest
-    return latest is not None and latest.error_code == IN_USE
+    return latest is not None and latest.error_code == EXISTS
 
 
 def _why_held(facts: Facts) -> CaseKind:
@@ -200,10 +206,13 @@ def looks_first(facts: Facts) -> bool:
     return facts.permit is not None or len(facts.attempts) > 1 or not facts.contract.takes_key
 
 
-def new_generation(facts: Facts) -> bool:
-    """Say whether a permitted try needs a new key: all proved not done, and the old one remembers that."""
-    remembered = facts.saved_error is not None or facts.declined
-    return bool(facts.attempts) and not facts.tried_in_doubt and remembered
+def new_generation(facts: Facts, *, proved: bool = False) -> bool:
+    """Say whether the next try goes under a new key: every try is proved not done, and the old key is spent.
+
+    `proved`: the look-up on which the try is allowed proves it for what is still in doubt.
+    """
+    disproved = proved or not facts.in_doubt
+    return bool(facts.attempts) and facts.contract.takes_key and disproved and facts.key_spent
 
 
 __all__ = ["Conclusion", "Next", "Step", "conclude", "decide", "looks_first", "new_generation", "pause_s"]

@@ -15,6 +15,8 @@ LEASE_EXPIRED = "lease_expired"
 """The error code of an attempt whose sender fell silent."""
 IN_USE = "in_use"
 """The error code of an answer that says the key is being worked on."""
+EXISTS = "exists"
+"""The error code of an answer that says it is there already."""
 DECLINED = "declined"
 """The error code of an answer whose record is there and was declined."""
 
@@ -43,6 +45,7 @@ class AttemptFact:
     error_code: str = ""
     started_at: datetime | None = None
     sender_ended_at: datetime | None = None
+    retry_after_s: float | None = None
     present_key: bool = True
     """Whether it went under the key that the next one goes under."""
 
@@ -173,13 +176,26 @@ class Facts:
         return closes_at is not None and now + timedelta(seconds=self.lease_s) < closes_at
 
     @property
+    def not_before(self) -> datetime | None:
+        """The instant that the latest answer asked to wait for, with its Retry-After."""
+        latest = self.latest
+        if latest is None or latest.retry_after_s is None or latest.sender_ended_at is None:
+            return None
+        return latest.sender_ended_at + timedelta(seconds=latest.retry_after_s)
+
+    @property
     def saved_error(self) -> int | None:
         """The status of an error that the destination would answer again under the present key."""
-        for attempt in reversed(self.attempts):
-            status = attempt.http_status if attempt.present_key else None
-            if status is not None and status >= 400 and self.contract.saves_error(status):
-                return status
-        return None
+        return next((one.http_status for one in reversed(self.attempts) if self._saved(one)), None)
+
+    def _saved(self, attempt: AttemptFact) -> bool:
+        """Say whether a try was answered with an error that its key remembers.
+
+        What the contract calls not done, or being worked on, has left nothing to remember.
+        """
+        passing = attempt.error_code == IN_USE or attempt.outcome is Outcome.RETRYABLE
+        status = attempt.http_status or 0
+        return attempt.present_key and status >= 400 and not passing and self.contract.saves_error(status)
 
     @property
     def declined(self) -> bool:
@@ -187,6 +203,20 @@ class Facts:
         answered = any(one.present_key and one.error_code == DECLINED for one in self.attempts)
         return answered or (self.lookup is not None and self.lookup.standing is Standing.FAILED)
 
+    @property
+    def key_spent(self) -> bool:
+        """Whether the present key brings back an error or a decline, or was made for another account."""
+        return self.saved_error is not None or self.declined or not self.same_account
+
+    @property
+    def key_covers_doubt(self) -> bool:
+        """Whether all that may have had an effect went under the present key.
+
+        Where what was found speaks against every try, it may have been any of them.
+        """
+        doubtful = [one for one in self.attempts if one.in_doubt] or self.attempts
+        return all(one.present_key for one in doubtful)
+
     def same_key_protects(self, now: datetime) -> bool:
         """Say whether sending again under the same key makes no second effect and asks a fresh question."""
-        return self.window_open(now) and self.saved_error is None
+        return self.window_open(now) and self.key_covers_doubt and not self.key_spent

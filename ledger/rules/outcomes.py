@@ -10,7 +10,7 @@ from typing import Literal
 
 from ledger.rules.calls import RecordMap
 from ledger.rules.contracts import Contract
-from ledger.rules.facts import DECLINED, IN_USE
+from ledger.rules.facts import DECLINED, EXISTS, IN_USE
 from ledger.rules.records import Unreadable, read_money, read_status, read_text, search, standing_of
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import Outcome, Standing
@@ -87,7 +87,7 @@ def classify(
 
 
 _RULES: Mapping[str, tuple[Outcome, str]] = {
-    "exists": (Outcome.UNCERTAIN, "exists"),
+    "exists": (Outcome.UNCERTAIN, EXISTS),
     "in_use": (Outcome.UNCERTAIN, IN_USE),
     "rejected": (Outcome.REJECTED, ""),
     "not_done": (Outcome.RETRYABLE, ""),

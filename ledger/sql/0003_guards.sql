@@ -104,7 +104,8 @@ CREATE CONSTRAINT TRIGGER operation_told AFTER UPDATE ON ledger_operation
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.revision <> OLD.revision)
     EXECUTE FUNCTION ledger_operation_told();
 
--- An attempt carries its operation's digest, and what it proved never changes; only its absence is noted later.
+-- An attempt carries its operation's digest, and the same key while any is in doubt. What it proved never changes;
+-- only its absence is noted later.
 CREATE FUNCTION ledger_attempt_fenced() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
@@ -113,6 +114,13 @@ BEGIN
             SELECT FROM ledger_operation WHERE id = NEW.operation_id AND payload_digest = NEW.payload_digest
         ) THEN
             RAISE EXCEPTION 'an attempt sends what its operation says' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NEW.number > 1 AND EXISTS (
+            SELECT FROM ledger_attempt
+            WHERE operation_id = NEW.operation_id AND idempotency_key <> NEW.idempotency_key
+                AND outcome IN ('accepted', 'succeeded', 'uncertain') AND cleared_at IS NULL
+        ) THEN
+            RAISE EXCEPTION 'the key stays while any attempt is in doubt' USING ERRCODE = 'check_violation';
         END IF;
         RETURN NEW;
     END IF;

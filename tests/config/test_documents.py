@@ -12,7 +12,15 @@ from ledger.rules import errors
 
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-COVERED = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 18 20 21 22 23 24 25 30 35 36 38 44 45 46 47 51 52 55".split()
+COVERED = " ".join(
+    (
+        "1 2 3 4 5 6 7 8 9 10 11 12 13 14 16 18",
+        "20 21 22 23 24 25 26 27 28",
+        "30 35 36 38 39",
+        "44 45 46 47",
+        "51 52 55",
+    )
+).split()
 
 
 def section(document: Path, heading: str) -> str:

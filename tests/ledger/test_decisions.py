@@ -29,7 +29,7 @@ How doubt is resolved (`decide`), the first line that fits:
 | absent, proof, at the limits                           | fail             | absent           |
 | absent, too early                                      | look, settled    |                  |
 | blind, fewer than three times                          | look, later      |                  |
-| the key's window is open, within limits                | permit           |                  |
+| the key protects, within limits                        | permit           |                  |
 | nothing of that, with a look-up                        | hold             | could not look   |
 | nothing of that, without, silence to the lease's end   | hold             | expired          |
 | nothing of that, without                               | hold             | unproved         |
@@ -46,7 +46,8 @@ from hypothesis import strategies as st
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import stricter
 from ledger.rules.decisions import LOOKS, Next, conclude, decide, pause_s
-from ledger.rules.facts import IN_USE, LEASE_EXPIRED
+from ledger.rules.facts import DECLINED, EXISTS, IN_USE, LEASE_EXPIRED
+from ledger.rules.records import search
 from ledger.rules.states import MOVES, CaseKind, Outcome, State
 from tests.ledger.known import (
     ABSENT,
@@ -234,7 +235,51 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
         None,
     ),
     "no look-up, the key is in use": (
-        {**NO_LOOK, "attempts": (attempt(http_status=409, error_code=IN_USE),)},
+        {
+            **NO_LOOK,
+            "contract": contract(saves="all"),
+            "attempts": (attempt(http_status=409, error_code=IN_USE),),
+        },
+        Next.PERMIT,
+        None,
+    ),
+    "no look-up, the key is in use, last try": (
+        {**NO_LOOK, "policy": ONE_TRY, "attempts": (attempt(http_status=409, error_code=IN_USE),)},
+        Next.HOLD,
+        UNPROVED,
+    ),
+    "no look-up, not done by contract is not saved": (
+        {
+            **NO_LOOK,
+            "contract": contract(saves="all"),
+            "attempts": (attempt(1, Outcome.RETRYABLE, http_status=429), attempt(2)),
+        },
+        Next.PERMIT,
+        None,
+    ),
+    "no look-up, it is said to exist": (
+        {**NO_LOOK, "attempts": (attempt(http_status=520, error_code=EXISTS),)},
+        Next.HOLD,
+        UNPROVED,
+    ),
+    "no look-up, a record was declined under the key": (
+        {**NO_LOOK, "attempts": (attempt(1, Outcome.REJECTED, error_code=DECLINED), attempt(2))},
+        Next.HOLD,
+        UNPROVED,
+    ),
+    "no look-up, the doubt is of an older key": (
+        {**NO_LOOK, "attempts": (attempt(present_key=False), attempt(2, Outcome.RETRYABLE))},
+        Next.HOLD,
+        UNPROVED,
+    ),
+    "no look-up, it was found against all tries, one of them under an older key": (
+        {
+            **NO_LOOK,
+            "attempts": (
+                attempt(1, Outcome.REJECTED, present_key=False),
+                attempt(2, Outcome.REJECTED),
+            ),
+        },
         Next.HOLD,
         UNPROVED,
     ),
@@ -340,6 +385,30 @@ def test_the_stricter_contract_counts_at_the_first_attempt_and_now() -> None:
     assert decide(facts(contract=strong, has_lookup=False), NOON).next is Next.PERMIT
 
 
+def test_of_two_contracts_the_rules_that_claim_less_count() -> None:
+    """Not done and rejected need both contracts; that it exists, or is being worked on, either of them."""
+    first = contract(
+        not_done=[429, 503],
+        in_use=[409],
+        exists=[520],
+        when={"rejected": "no", "not_done": "busy", "exists": "there"},
+    )
+    now = contract(
+        not_done=[429],
+        rejected=[409, 422],
+        in_use=[],
+        when={"rejected": "no", "not_done": "full", "in_use": "w"},
+    )
+    both = stricter(first, now)
+    assert (both.not_done, both.rejected, both.in_use, both.exists) == ((429,), (422,), (409,), (520,))
+    joined = {"rejected": "no", "not_done": "(full) && (busy)", "in_use": "w", "exists": "there"}
+    assert both.when == joined
+    told = stricter(contract(when={"exists": "a"}), contract(when={"exists": "b"})).when
+    assert told == {"exists": "(b) || (a)"}
+    for body, there in (({"a": 1}, True), ({"b": 1}, True), ({}, False)):
+        assert bool(search(told["exists"], body)) is there
+
+
 def test_absence_is_proof_from_the_moment_it_is_settled() -> None:
     """The look-up of that moment counts; the store of look-ups asks the same question."""
     settles_at = NOON - 60 * SECOND
@@ -362,6 +431,15 @@ def test_what_was_accepted_is_looked_up_ever_more_rarely_until_it_must_be_final(
     late = replace(known, taken_at=NOON - HOUR + 5 * SECOND)
     assert decide(late, NOON).at == NOON + 5 * SECOND
     assert decide(late, NOON + 5 * SECOND).case == CaseKind.ACCEPTED
+
+
+def test_the_next_try_waits_as_long_as_the_latest_answer_asked_for() -> None:
+    told = (attempt(http_status=503, sender_ended_at=NOON, retry_after_s=3600),)
+    for known in (facts(attempts=told, lookup=PROOF), facts(attempts=told, has_lookup=False)):
+        assert decide(known, NOON).at == NOON + HOUR
+        assert decide(known, NOON + 2 * HOUR).at == NOON + 2 * HOUR + 10 * SECOND
+    too_late = facts(attempts=told, lookup=PROOF, accepted_at=NOON - 11.5 * HOUR)
+    assert decide(too_late, NOON).case == CaseKind.ABSENT, "the time for tries is over by then"
 
 
 def test_a_key_in_use_is_given_time_before_the_look() -> None:

@@ -263,12 +263,13 @@ def another_attempt(sql: Asked, operation: Operation, **fields: str) -> None:
         "closed_at": "NULL",
         "outcome": "NULL",
         "payload_digest": "payload_digest",
+        "idempotency_key": "idempotency_key",
     } | fields
     sql.execute(
         "INSERT INTO ledger_attempt (uid, operation_id, number, token_hash, actor, run, idempotency_key, "
         "payload_digest, lease_until, closed_at, outcome, error_code, message, destination_reference, "
         f"outcome_digest) SELECT gen_random_uuid(), operation_id, {values['number']}, token_hash, actor, "
-        f"run, idempotency_key, {values['payload_digest']}, lease_until, {values['closed_at']}, "
+        f"run, {values['idempotency_key']}, {values['payload_digest']}, lease_until, {values['closed_at']}, "
         f"{values['outcome']}, '', '', '', '' FROM ledger_attempt WHERE operation_id = %s".encode(),
         [operation.pk],
     )
@@ -303,6 +304,15 @@ def test_an_attempt_with_another_payload_is_refused(sql: Asked) -> None:
     operation = make.uncertain_operation(make.kind())
     with refused("sends what its operation says"):
         another_attempt(sql, operation, payload_digest="'k1:other'")
+
+
+def test_an_attempt_under_another_key_is_refused_while_any_is_in_doubt(sql: Asked, clock: Clock) -> None:
+    operation = make.uncertain_operation(make.kind(retry={"attempts": 1}))
+    with refused("key stays while any attempt is in doubt"):
+        another_attempt(sql, operation, idempotency_key="'another'")
+    clock.advance(60)
+    make.looked(operation)
+    another_attempt(sql, operation, idempotency_key="'another'")
 
 
 def test_what_a_closed_attempt_proved_never_changes(sql: Asked) -> None:
