@@ -27,7 +27,7 @@ INSERT INTO reconcile_record (
 SELECT
     %(run)s, 'ledger', row_number() OVER (ORDER BY o.accepted_at, o.id), o.destination_reference, o.key,
     o.amount, o.currency, '', '', o.accepted_at, clock.now, true, '', o.id, false, o.state,
-    o.cancelled_at IS NOT NULL, o.held_at IS NOT NULL,
+    o.cancelled_at IS NOT NULL OR (o.corrected_at IS NOT NULL AND o.state = 'failed'), o.held_at IS NOT NULL,
     o.accepted_at > clock.grace_from OR EXISTS (
         SELECT FROM ledger_attempt AS a WHERE a.operation_id = o.id AND a.claimed_at > clock.grace_from
     ),

@@ -21,6 +21,8 @@ LOOKUPS_SHOWN = 40
 EVENTS_SHOWN = 60
 RELATED_SHOWN = 10
 
+BY_AUTOMATION = "A correction is a new operation with a key of its own; the automation hands it over."
+
 RIGHT: dict[Action, access.Right] = {
     Action.CHECK: "check",
     Action.SEND_AGAIN: "permit",
@@ -58,6 +60,8 @@ class Reading:
     latest: Lookup | None
     sitting: Lookup | None
     related: list[Operation]
+    linked: list[Operation]
+    """What it corrects, or its corrections in their order."""
 
     @property
     def state(self) -> State:
@@ -131,6 +135,8 @@ class Reading:
     def door(self, action: Action) -> Door:
         """Return one thing to do as this person finds it."""
         leave = self.leaves[action] if action is not Action.SEND_AGAIN else self._send_again
+        if action is Action.CORRECT and leave.allowed:
+            return Door(action, self.words(action), open=False, why=BY_AUTOMATION)
         if not access.may(self.person, RIGHT[action]):
             return Door(action, self.words(action), open=False, why=access.lacking(self.person))
         return Door(action, self.words(action), open=leave.allowed, why=say(leave.why, self.now))
@@ -201,7 +207,17 @@ def read(operation: Operation, person: User) -> Reading:
         latest=actions.latest_lookup(operation, tuple(attempts)),
         sitting=actions.sitting(operation, person.get_username(), now=now),
         related=_related(operation),
+        linked=_linked(operation),
     )
+
+
+def _linked(operation: Operation) -> list[Operation]:
+    """Return the operations that a correction ties it to; no query where there is none."""
+    if operation.corrects is not None:
+        return [operation.corrects]
+    if operation.corrected_at is None:
+        return []
+    return list(operation.corrections.order_by("correction_number"))
 
 
 def _related(operation: Operation) -> list[Operation]:

@@ -61,7 +61,20 @@ def _allowed(reading: Reading) -> str:
 def sentences(reading: Reading) -> list[str]:
     """Return what is known, in one sentence of its state, and what the latest check adds to it."""
     first = _permitted(reading) if reading.allowed is not None else sentence(reading)
-    return [line for line in (first, checked(reading)) if line]
+    return [line for line in (first, _linked(reading), checked(reading)) if line]
+
+
+def _linked(reading: Reading) -> str:
+    """Say what it corrects, or what stands in its place."""
+    if not reading.linked:
+        return ""
+    other = reading.linked[-1]
+    if not reading.facts.is_correction:
+        known = wording.badge(State(other.state)).words.lower()
+        return f"It was corrected and never runs again. {other.key} stands in its place: {known}."
+    moved = reading.facts.original_moved and reading.state is State.PENDING
+    rest = ", which is no longer as it was: cancel this one, and correct that one again" if moved else ""
+    return f"It corrects {other.key}{rest}."
 
 
 def _permitted(reading: Reading) -> str:

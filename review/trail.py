@@ -19,6 +19,7 @@ _DID = {
     "withdrawn": "took the permit back.",
     "lapsed": "let an unused permit lapse.",
     "attested": "confirmed it with a reference.",
+    "corrected": "corrected it{who}.",
     "ended": "closed it: it did not happen.",
     "cancelled": "cancelled it.",
     "held": "opened a case.",
@@ -42,4 +43,5 @@ class Line:
 def line(event: Event, *, there: str) -> Line:
     """Return one event in words."""
     did = _DID.get(event.kind, f"{event.kind}.").replace("{there}", there)
+    did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
     return Line(event.at, wording.who(event.actor), did, event.reason, said=wording.is_person(event.actor))

@@ -5,11 +5,12 @@ from ledger.actions.approving import approve, lapse_asked, override, refuse, tak
 from ledger.actions.asking import needs_second
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
+from ledger.actions.correcting import Correction, correct
 from ledger.actions.extending import extend
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
-from ledger.actions.reading import facts, latest_lookup, lookup_fact, sitting
+from ledger.actions.reading import correction_of, facts, latest_lookup, lookup_fact, sitting
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
 from ledger.actions.submission import Submission, open_payload
@@ -17,6 +18,7 @@ from ledger.rules.outcomes import Report
 
 __all__ = [
     "Claimed",
+    "Correction",
     "Reply",
     "Report",
     "Submission",
@@ -27,6 +29,8 @@ __all__ = [
     "claim",
     "claim_to_send",
     "close_case",
+    "correct",
+    "correction_of",
     "end",
     "expire",
     "extend",

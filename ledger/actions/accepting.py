@@ -10,7 +10,16 @@ from django.db import IntegrityError, connection, transaction
 
 from ledger.actions import claiming, resolving
 from ledger.actions.changing import change, locked
-from ledger.actions.submission import Prepared, Submission, key_for, prepare, refuse_changed, type_named
+from ledger.actions.reading import correction_of
+from ledger.actions.submission import (
+    Prepared,
+    Submission,
+    key_for,
+    prepare,
+    refuse_changed,
+    type_named,
+    with_kept_payload,
+)
 from ledger.models import Attempt, Operation
 from ledger.rules import keys, tokens
 from ledger.rules.decisions import Next, Step
@@ -60,6 +69,8 @@ def claim(submission: Submission, *, actor: str) -> Reply:
     lease_s = kind.lease_s if submission.lease_s is None else submission.lease_s
     if not 1 <= lease_s <= LEASE_MAX_S:
         raise Malformed(f"lease_s is from 1 to {LEASE_MAX_S:g} seconds.")
+    if submission.payload is None:
+        submission = with_kept_payload(submission, kind)
     prepared = prepare(submission, kind)
     if submission.attempt_id is not None:
         _refuse_elsewhere(submission.attempt_id, prepared)
@@ -171,6 +182,11 @@ def _standing(operation: Operation, step: Step) -> Reply:
     """Say where an operation stands that nobody may claim now."""
     if operation.state == State.COMPLETED:
         return Reply("skip", operation, replayed=True, reason="It is done.")
+    stands = correction_of(operation)
+    if stands is not None and operation.state == State.FAILED:
+        if stands.state == State.COMPLETED:
+            return Reply("skip", operation, replayed=True, reason=f"Its correction {stands.key} is done.")
+        return Reply("hold", operation, reason=f"It was corrected: {stands.key} stands for it.")
     if operation.state == State.FAILED and step.next is not Next.SEND:
         return Reply("hold", operation, reason=step.why)
     if operation.held_at is not None and step.next is not Next.SEND:

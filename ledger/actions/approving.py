@@ -42,6 +42,8 @@ def override(
         known = facts(operation)
         if ask is Ask.OVERRIDE_PERMIT and known.taken_at is not None:
             raise NotNow(f"{known.destination} accepted it: it is never sent twice.")
+        if ask is Ask.OVERRIDE_PERMIT and known.corrected:
+            raise NotNow("It was corrected: it never runs again.")
         _late_enough(known, looked_at, now)
         seen = {"where": where, "looked_at": looked_at.isoformat(timespec="seconds")}
         return ask_locked(operation, now, ask, word=word, data=seen)

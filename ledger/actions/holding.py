@@ -70,7 +70,13 @@ def hold_locked(
 
 
 def close_locked(
-    operation: Operation, *, actor: str, reason: str, now: datetime, command_id: uuid.UUID | None = None
+    operation: Operation,
+    *,
+    actor: str,
+    reason: str,
+    now: datetime,
+    command_id: uuid.UUID | None = None,
+    data: dict[str, object] | None = None,
 ) -> None:
     """Close the open case of a locked operation, if there is one."""
     case = operation.cases.open().first()
@@ -84,9 +90,41 @@ def close_locked(
         actor=actor,
         reason=reason,
         command_id=command_id,
-        data={"case": str(case.uid)},
+        data={"case": str(case.uid), **(data or {})},
         held_at=None,
     )
+
+
+def close_corrected(correction: Operation) -> None:
+    """Close the case that a completed correction answers; the state of what it corrects stays what is known.
+
+    Doubt is not answered by it, nor that several are there: more than one is still too many.
+    """
+    if correction.corrects_id is None or correction.corrected_at is not None:
+        return
+    with locked(correction.corrects_id) as (operation, now):
+        case = operation.cases.open().first()
+        if case is None or case.kind == CaseKind.SEVERAL or operation.state == State.UNCERTAIN:
+            return
+        reason = f"Its correction {correction.key} is done."
+        data: dict[str, object] = {"correction": str(correction.uid)}
+        close_locked(operation, actor="policy", reason=reason, now=now, data=data)
+
+
+def cancel_locked(
+    operation: Operation, *, actor: str, reason: str, now: datetime, command_id: uuid.UUID | None = None
+) -> None:
+    """Cancel a locked operation that was not sent, and close its case."""
+    change(
+        operation,
+        kind="cancelled",
+        actor=actor,
+        reason=reason,
+        to=State.FAILED,
+        command_id=command_id,
+        cancelled_at=now,
+    )
+    close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
 
 
 def hold(

@@ -7,6 +7,7 @@ from typing import Any
 from ledger.actions import resolving
 from ledger.actions.asking import ask_locked, needs_second
 from ledger.actions.changing import Word, change, first_time, locked
+from ledger.actions.holding import cancel_locked
 from ledger.actions.reading import facts, lookup_fact, sitting
 from ledger.models import Approval, Lookup, Operation, Permit
 from ledger.rules.answering import answers
@@ -30,7 +31,7 @@ def require(operation: Operation, action: Action, *, actor: str, now: datetime) 
 
 
 def given(reason: str) -> str:
-    """Return a person's reason; raises Malformed where there is none that can be kept."""
+    """Return a reason as it is kept; raises Malformed where there is none that can be kept."""
     reason = reason.strip()
     if not reason or len(reason) > REASON_MAX or "\0" in reason:
         raise Malformed(f"Give a reason: 1 to {REASON_MAX} characters.")
@@ -169,13 +170,4 @@ def cancel(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID)
         if not first_time(command_id, operation, action="cancel", actor=actor):
             return
         require(operation, Action.CANCEL, actor=actor, now=now)
-        change(
-            operation,
-            kind="cancelled",
-            actor=actor,
-            reason=reason,
-            to=State.FAILED,
-            command_id=command_id,
-            cancelled_at=now,
-        )
-        resolving.close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
+        cancel_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)

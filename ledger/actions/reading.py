@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, Subquery
 
-from ledger.models import Approval, Attempt, Lookup, Operation, Permit
+from ledger.models import Approval, Attempt, Event, Lookup, Operation, Permit
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, stricter
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
@@ -19,6 +19,7 @@ def facts(operation: Operation) -> Facts:
     attempts = tuple(operation.attempts.order_by("number"))
     lookup = latest_lookup(operation, attempts)
     asked, absent_by = _approvals(operation, attempts)
+    stands = correction_of(operation)
     return Facts(
         destination=kind.destination.title,
         state=State(operation.state),
@@ -44,6 +45,10 @@ def facts(operation: Operation) -> Facts:
         look_count=operation.look_count,
         held_at=operation.held_at,
         cancelled=operation.cancelled_at is not None,
+        corrected=stands is not None,
+        correction=State(stands.state) if stands is not None else None,
+        is_correction=operation.corrects_id is not None,
+        original_moved=_original_moved(operation),
         destination_reference=operation.destination_reference,
         evidence=operation.evidence,
         evidence_by=operation.evidence_by,
@@ -63,6 +68,27 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
             since = closed_at is None or approval.decided_at >= closed_at
             absent_by = approval.maker if since and operation.state == State.FAILED else ""
     return asked, absent_by
+
+
+def correction_of(operation: Operation) -> Operation | None:
+    """Return what stands for a corrected operation, the latest of its corrections; None where it has none.
+
+    A correction that another one has followed stands back, too: that is the one.
+    """
+    if operation.corrected_at is None:
+        return None
+    original = operation.corrects_id or operation.pk
+    return Operation.objects.filter(corrects=original).order_by("-correction_number").first()
+
+
+def _original_moved(operation: Operation) -> bool:
+    """Say whether what a correction stands for has moved since it was made: it, or a correction before."""
+    if operation.corrects_id is None:
+        return False
+    made = operation.events.order_by("id").values("id")[:1]
+    others = Q(operation=operation.corrects_id) | Q(operation__corrects=operation.corrects_id)
+    moves = Event.objects.filter(others, id__gt=Subquery(made)).exclude(state_to="")
+    return moves.exclude(operation=operation).exists()
 
 
 def _lookup_proved(operation: Operation, lookup: Lookup | None) -> bool:

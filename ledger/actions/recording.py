@@ -12,6 +12,7 @@ from ledger.actions import resolving
 from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.claiming import operation_of
+from ledger.actions.holding import close_corrected
 from ledger.actions.told import THERE, check_told, heed_late, hold_doubled
 from ledger.models import Attempt, Operation
 from ledger.rules import tokens
@@ -70,10 +71,11 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
         row = cursor.fetchone()
         if row is None:
             return False
-        operation_id, revision = row
-        if revision > REVISION_OF_A_FIRST_SUCCESS:
+        operation_id, revision, corrects_id = row
+        if revision > REVISION_OF_A_FIRST_SUCCESS or corrects_id is not None:
             with locked(operation_id) as (operation, now):
                 check_told(operation, now)
+                close_corrected(operation)
     return True
 
 

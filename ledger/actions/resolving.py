@@ -7,6 +7,7 @@ from typing import Any
 
 from ledger.actions.changing import change, locked
 from ledger.actions.holding import (
+    close_corrected,
     close_locked,
     hold,
     hold_locked,
@@ -172,6 +173,7 @@ def complete_locked(
     if evidence is not Evidence.ANSWER or (case is not None and case.kind not in SURPLUS):
         close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
     check_told(operation, now)
+    close_corrected(operation)
 
 
 def _fail(operation: Operation, step: Step, now: datetime) -> None:
@@ -276,6 +278,7 @@ def _after(operation: Operation, conclusion: Conclusion, now: datetime) -> None:
         hold_locked(operation, conclusion.case, actor="policy", reason=conclusion.why, now=now)
     if conclusion.state is State.COMPLETED:
         check_told(operation, now)
+        close_corrected(operation)
     elif told_late(operation):
         heed_late(operation, now)
     elif conclusion.state is State.UNCERTAIN:

@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,8 @@ class Submission:
     """An operation as its automation describes it; amounts are text."""
 
     type_name: str
-    payload: Mapping[str, Any]
+    payload: Mapping[str, Any] | None
+    """None asks for what Tieout keeps of a correction under this key."""
     key: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
     description: str = ""
@@ -33,7 +34,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A submission that may be written: its key, its digests and, where Tieout sends, its sealed payload."""
+    """A submission that may be written: its key, its digests and, where it is kept, its sealed payload."""
 
     uid: uuid.UUID
     operation_type: OperationType
@@ -42,6 +43,8 @@ class Prepared:
     currency: str
     payload: Mapping[str, Any]
     payload_digest: str
+    kept: bool
+    """Whether Tieout keeps the payload: to send it, or for the claim of a correction."""
 
     def leaf_digests(self) -> dict[str, str]:
         """Return the keyed digest of each leaf."""
@@ -50,8 +53,8 @@ class Prepared:
         )
 
     def sealed(self) -> bytes | None:
-        """Return the encrypted payload, where Tieout must send it."""
-        if not self.operation_type.by_tieout:
+        """Return the encrypted payload, where it is kept."""
+        if not self.kept:
             return None
         return sealing.seal(payload_keys(), digests.canonical(self.payload), bound_to=str(self.uid))
 
@@ -87,8 +90,12 @@ def type_named(name: str) -> OperationType:
     return kind
 
 
-def prepare(submission: Submission, kind: OperationType) -> Prepared:
-    """Check a submission and make its digest; raises the error that names what is wrong."""
+def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = None) -> Prepared:
+    """Check a submission and make its digest; raises the error that names what is wrong.
+
+    What Tieout keeps, `set` is written into; where only the caller has the payload, it is checked for it.
+    """
+    kept = kind.by_tieout if kept is None else kept
     if submission.key is not None:
         key = keys.check(submission.key)
     elif kind.key_template:
@@ -96,11 +103,43 @@ def prepare(submission: Submission, kind: OperationType) -> Prepared:
     else:
         raise Malformed(f'"key" is missing, and {kind.name} has no template to make one.')
     amount, currency = _money(submission)
-    payload = _with_set(submission, kind, key)
+    payload = _with_set(submission, kind, key, writes=kept)
     digest = digests.payload_digest(
         digest_keys(), payload, type=kind.name, amount=amount, currency=currency or None
     )
-    return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest)
+    return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest, kept)
+
+
+def with_kept_payload(submission: Submission, kind: OperationType) -> Submission:
+    """Return the claim of a correction with the payload, amount and source that Tieout keeps for it.
+
+    Raises Malformed where nothing is kept under the key: then the payload is missing.
+    """
+    kept = None
+    if submission.key is not None:
+        key = keys.check(submission.key)
+        kept = Operation.objects.filter(operation_type=kind, key=key, corrects__isnull=False).first()
+    if kept is None:
+        raise Malformed("payload is missing.", errors=[{"path": "payload", "problem": "is missing"}])
+    said = submission.amount is not None or submission.currency is not None
+    amount = None if kept.amount is None else money.text(money.Money(kept.amount, kept.currency))
+    return replace(
+        submission,
+        payload=open_payload(kept),
+        amount=submission.amount if said else amount,
+        currency=submission.currency if said else kept.currency or None,
+        source={**source_of(kept), **submission.source},
+    )
+
+
+def source_of(operation: Operation) -> dict[str, str]:
+    """Return the record that an operation comes from, as it was handed over."""
+    parts = {
+        "system": operation.source_system,
+        "reference": operation.source_reference,
+        "version": operation.source_version,
+    }
+    return {name: value for name, value in parts.items() if value}
 
 
 def _money(submission: Submission) -> tuple[Decimal | None, str]:
@@ -112,10 +151,13 @@ def _money(submission: Submission) -> tuple[Decimal | None, str]:
     return parsed.amount, parsed.currency
 
 
-def _with_set(submission: Submission, kind: OperationType, key: str) -> Mapping[str, Any]:
+def _with_set(submission: Submission, kind: OperationType, key: str, *, writes: bool) -> Mapping[str, Any]:
     """Write what `set` asks for into the payload, or check that the caller wrote it."""
+    payload = submission.payload
+    if payload is None:
+        raise Malformed("payload is missing.")
     if kind.how.send is None or not kind.how.send.set:
-        return submission.payload
+        return payload
     values = {
         "key": key,
         "type": kind.name,
@@ -123,15 +165,15 @@ def _with_set(submission: Submission, kind: OperationType, key: str) -> Mapping[
         "currency": submission.currency or "",
         **{f"source.{name}": value for name, value in submission.source.items()},
     }
-    if kind.by_tieout:
-        return placeholders.apply_set(submission.payload, kind.how.send.set, values)
-    missing = placeholders.missing_set(submission.payload, kind.how.send.set, values)
+    if writes:
+        return placeholders.apply_set(payload, kind.how.send.set, values)
+    missing = placeholders.missing_set(payload, kind.how.send.set, values)
     if missing:
         raise Malformed(
             f"The payload must carry the operation's key, so that a check can find it: {', '.join(missing)}.",
             missing=missing,
         )
-    return submission.payload
+    return payload
 
 
 def refuse_changed(operation: Operation, prepared: Prepared) -> None:
@@ -148,16 +190,29 @@ def refuse_changed(operation: Operation, prepared: Prepared) -> None:
     )
     if digests.same(asked, operation.payload_digest):
         return
-    changed = digests.changed_paths(
-        operation.leaf_digests, keyring, prepared.payload, amount=prepared.amount, currency=currency
-    )
-    paths = sorted({path.removeprefix("$") for path in changed})
     raise PayloadChanged(
         f"The key {operation.key} was used with another payload. Nothing was changed. "
         "What is meant differently now is a correction: a new operation, linked to this one.",
-        changed=paths,
+        changed=_changed(operation, prepared),
         about=operation,
     )
+
+
+def changed_since(operation: Operation, prepared: Prepared) -> list[str]:
+    """Return the sorted paths that a correction changes; what `set` writes is its name, and no change."""
+    send = prepared.operation_type.how.send
+    return sorted(set(_changed(operation, prepared)) - set(send.set if send else ()))
+
+
+def _changed(operation: Operation, prepared: Prepared) -> list[str]:
+    changed = digests.changed_paths(
+        operation.leaf_digests,
+        digest_keys(),
+        prepared.payload,
+        amount=prepared.amount,
+        currency=prepared.currency or None,
+    )
+    return sorted({path.removeprefix("$") for path in changed})
 
 
 def open_payload(operation: Operation) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from ledger import actions
 from ledger.models import Attempt, Operation, database_now
 from ledger.rules import money
 from ledger.rules.states import State
@@ -53,7 +54,8 @@ def told(
 
 def standing(operation: Operation) -> str:
     """Return the decision for a caller that may do nothing now: skip, hold or wait."""
-    if operation.state == State.COMPLETED:
+    stands = actions.correction_of(operation) if operation.state == State.FAILED else None
+    if State.COMPLETED in (operation.state, stands and stands.state):
         return "skip"
     return "hold" if operation.held_at is not None or operation.state == State.FAILED else "wait"
 
@@ -77,9 +79,23 @@ def operation_members(request: HttpRequest, operation: Operation) -> dict[str, A
         "destination_reference": operation.destination_reference or None,
         "evidence": operation.evidence or None,
         "first_cause": operation.first_cause or None,
+        "corrects": _link(request, operation.corrects),
+        "correction": _link(request, actions.correction_of(operation)),
         "accepted_at": instant(operation.accepted_at),
         "page": page(request, operation),
     }
+
+
+def correct_at(request: HttpRequest, operation: Operation) -> str:
+    """Return the address where a correction is posted: that of the original, also for a correction."""
+    original = operation.corrects or operation
+    return request.build_absolute_uri(f"/api/v1/operations/{original.uid}/correction")
+
+
+def _link(request: HttpRequest, other: Operation | None) -> dict[str, Any] | None:
+    if other is None:
+        return None
+    return {"id": str(other.uid), "key": other.key, "state": other.state, "page": page(request, other)}
 
 
 def whole_operation(request: HttpRequest, operation: Operation) -> dict[str, Any]:

@@ -12,7 +12,15 @@ from ledger.actions import Reply, Submission
 from ledger.door import answers, auth, problems
 from ledger.door.openapi import KEY_HEADER, Documented, answering
 from ledger.door.reading import StrictParser, operation_key
-from ledger.door.schemas import ClaimIn, HeartbeatIn, OutcomeIn, StartIn, SubmissionIn, WholeOperationOut
+from ledger.door.schemas import (
+    ClaimIn,
+    CorrectionIn,
+    HeartbeatIn,
+    OutcomeIn,
+    StartIn,
+    SubmissionIn,
+    WholeOperationOut,
+)
 from ledger.models import Attempt, Operation
 from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting
 from ledger.rules.states import State
@@ -90,16 +98,43 @@ def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
     return _answer(request, reply, headers=headers)
 
 
+@api.post("operations/{uuid:uid}/correction", response=answering(200, 201), summary="Correct an operation")
+def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpResponse:
+    """A new operation stands in its place. What the caller performs is claimed under the new key."""
+    with _about(operation := _operation(request, uid)):
+        made, new = actions.correct(
+            operation.pk,
+            handed.meant(),
+            actor=auth.actor(request),
+            reason=handed.why,
+            who=handed.who,
+            command_id=handed.command_id,
+        )
+    decision = answers.standing(made)
+    headers = {} if new else dict(REPLAYED)
+    if new and made.operation_type.by_tieout:
+        decision = "proceed"
+    elif decision == "wait":
+        headers["Retry-After"] = answers.retry_after(made.next_try_at)
+    body = {**answers.told(request, made, decision=decision, retry_at=made.next_try_at), "warnings": []}
+    return answers.respond(body, status=201 if new else 200, headers=headers)
+
+
 @api.get(
     "operations/{uuid:uid}", response=answering(200, schema=WholeOperationOut), summary="Read an operation"
 )
 def read(request: HttpRequest, uid: UUID) -> HttpResponse:
     """An operation as it stands, with its attempts and what the last check found."""
+    return answers.respond(answers.whole_operation(request, _operation(request, uid)))
+
+
+def _operation(request: HttpRequest, uid: UUID) -> Operation:
+    """Return an operation of a type that the caller's token covers."""
     operation = Operation.objects.select_related("operation_type").filter(uid=uid).first()
     if operation is None:
         raise NotFound("There is no operation with this id.")
     auth.require(request, operation.operation_type.name)
-    return answers.respond(answers.whole_operation(request, operation))
+    return operation
 
 
 def _submission(request: HttpRequest, handed: SubmissionIn) -> Submission:
@@ -125,6 +160,13 @@ def _attempt(request: HttpRequest, uid: UUID) -> Iterator[None]:
         raise NotFound("There is no attempt with this id.")
     operation = attempt.operation
     auth.require(request, operation.operation_type.name)
+    with _about(operation):
+        yield
+
+
+@contextmanager
+def _about(operation: Operation) -> Iterator[None]:
+    """Let a refusal carry the operation as it stands then."""
     try:
         yield
     except Conflict as refusal:
@@ -154,6 +196,8 @@ def _answer(
     request: HttpRequest, reply: Reply, *, status: int = 200, headers: Mapping[str, str] = {}
 ) -> HttpResponse:
     body = {**_told(request, reply), "warnings": reply.warnings}
+    if reply.attempt is not None and reply.operation.corrects_id is not None:
+        body["payload"] = actions.open_payload(reply.operation)
     return answers.respond(body, status=status, headers=headers)
 
 

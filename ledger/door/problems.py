@@ -45,9 +45,14 @@ def answer(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
     if refusal.status == 500:
         logger.error("%s %s: %s", request.method, request.path, _without_values(error))
     about = refusal.members.pop("about", None)
+    refusal.members.pop("sentence", None)  # the same words, for pages
     if isinstance(about, Operation):
-        decision = "refuse" if isinstance(refusal, PayloadChanged) else answers.standing(about)
+        changed = isinstance(refusal, PayloadChanged)
+        decision = "refuse" if changed else answers.standing(about)
         refusal.members = {**answers.told(request, about, decision=decision), **refusal.members}
+        if changed:
+            refusal.members["correct_at"] = answers.correct_at(request, about)
+            refusal.detail = f"{refusal.detail} Post it to {refusal.members['correct_at']}."
     return document(refusal)
 
 

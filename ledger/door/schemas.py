@@ -6,6 +6,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ledger.actions.correcting import Correction
+from ledger.actions.people import REASON_MAX
 from ledger.rules import keys
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
@@ -73,10 +75,35 @@ class SubmissionIn(Taken):
 class ClaimIn(SubmissionIn):
     """An operation that the caller performs."""
 
+    payload: dict[str, Any] = Field(
+        None,  # type: ignore[arg-type]  # left out it is None; null is refused
+        description="May be left out for a correction: the answer carries the one that is kept.",
+    )
     attempt_id: Uuid | None = Field(
         None, description="A UUID of the caller's. With it the claim may be repeated until it is started."
     )
     lease_s: float | None = Field(None, ge=1, le=LEASE_MAX_S)
+
+
+class CorrectionIn(Taken):
+    """What is meant instead of an operation, whole."""
+
+    payload: dict[str, Any]
+    amount: str | None = Field(None, description="Needed where the operation has one.")
+    currency: str | None = None
+    description: Words | None = Field(None, max_length=300, description="Left out, it stays as it was.")
+    subject: Words | None = Field(None, max_length=300, description="Left out, it stays as it was.")
+    who: Reference = Field(min_length=1, max_length=150, description="The person who wants it.")
+    why: str = Field(
+        min_length=1, max_length=REASON_MAX, description="For the trail; redacted before it is kept."
+    )
+    command_id: Uuid | None = Field(
+        None, description="A UUID of this decision; the same again is the same correction."
+    )
+
+    def meant(self) -> Correction:
+        """Return it as actions take it."""
+        return Correction(self.payload, self.amount, self.currency, self.description, self.subject)
 
 
 class StartIn(Taken):
@@ -138,6 +165,15 @@ class SourceOut(Given):
     version: str
 
 
+class LinkOut(Given):
+    """An operation that stands in another one's place, or the other one."""
+
+    id: UUID
+    key: str
+    state: State
+    page: str
+
+
 class OperationOut(Given):
     """An operation, as it stands."""
 
@@ -153,6 +189,8 @@ class OperationOut(Given):
     destination_reference: str | None
     evidence: Literal["answer", "lookup", "attested"] | None
     first_cause: str | None
+    corrects: LinkOut | None = Field(description="What it was made to put right.")
+    correction: LinkOut | None = Field(description="What stands in its place, the latest correction.")
     accepted_at: datetime
     page: str
 
@@ -209,6 +247,7 @@ class AnswerOut(Told):
     """One decision, and what it rests on."""
 
     warnings: list[str]
+    payload: dict[str, Any] | None = Field(None, description="With the claim of a correction: what to send.")
 
 
 class WrongOut(Given):
@@ -230,3 +269,4 @@ class ProblemOut(Told):
     retry: Literal["wait", "never", "after-review"]
     errors: list[WrongOut] = []
     changed: list[str] = Field([], description="Sorted dotted paths that differ; never values.")
+    correct_at: str | None = Field(None, description="Where a correction is posted, after `payload-changed`.")

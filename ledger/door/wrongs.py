@@ -4,20 +4,21 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ledger.door.schemas import ClaimIn, HeartbeatIn, OutcomeIn, Source, StartIn
+from ledger.door.schemas import ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, Source, StartIn
 from ledger.rules.errors import AmountNotText, Malformed, UnknownMember
 from ledger.rules.paths import ROOT, dotted
 
 LISTED = 50
 SHOWN = 100
 
-_MODELS = (ClaimIn, HeartbeatIn, OutcomeIn, StartIn, Source)
+_MODELS = (ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, StartIn, Source)
 _KNOWN = sorted({name for model in _MODELS for name in model.model_fields})
 _CLAIMS_ONLY = ("attempt_id", "lease_s")
 
 _WORDS = {
     "missing": "is missing",
     "string_type": "must be text, in quotes",
+    "string_too_short": "must not be blank",
     "string_too_long": "has more than {max_length} characters",
     "too_long": "has more than {max_length} characters",
     "dict_type": "must be an object, as {{…}}",

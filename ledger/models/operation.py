@@ -90,6 +90,13 @@ class Operation(models.Model):
     evidence = models.CharField(max_length=10, blank=True)
     evidence_by = models.CharField(max_length=150, blank=True)
     finished_at = models.DateTimeField(null=True)
+    corrects = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="corrections", db_index=False
+    )
+    """The operation that this one was made to put right; never a correction itself."""
+    correction_number = models.PositiveSmallIntegerField(null=True)
+    corrected_at = models.DateTimeField(null=True)
+    """When a correction first took its place; from then on it never runs again."""
     first_cause = models.CharField(max_length=300, blank=True)
     """What went wrong first, redacted; it stays on top."""
 
@@ -113,6 +120,16 @@ class Operation(models.Model):
                 name="operation_completed_has_evidence",
                 condition=~Q(state=State.COMPLETED) | Q(evidence__in=sorted(Evidence)),
             ),
+            models.CheckConstraint(
+                name="operation_correction_numbered",
+                condition=Q(corrects__isnull=True, correction_number__isnull=True)
+                | Q(corrects__isnull=False, correction_number__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="operation_one_correction",
+                fields=["corrects"],
+                condition=Q(corrects__isnull=False, corrected_at__isnull=True),
+            ),
         ]
         indexes = [
             models.Index(name="operation_due", fields=["next_try_at"], condition=Q(state=State.PENDING)),
@@ -122,6 +139,7 @@ class Operation(models.Model):
                 name="operation_open_unfinished", fields=["id"], condition=Q(state__in=sorted(UNFINISHED))
             ),
             models.Index(name="operation_held", fields=["held_at"], condition=Q(held_at__isnull=False)),
+            models.Index(name="operation_corrects", fields=["corrects"], condition=Q(corrects__isnull=False)),
             models.Index(name="operation_source", fields=["source_system", "source_reference"]),
             models.Index(name="operation_window", fields=["operation_type", "accepted_at"]),
         ]

@@ -10,6 +10,8 @@ from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
 LOOKS = 3
 """Look-ups in a row that could not look, before a person is asked."""
 DOUBLINGS_MAX = 60
+MOVED = "What it corrects is no longer as it was when it was corrected."
+"""Why a correction is not sent: with what is there now, it could make a second effect."""
 
 
 class Next(StrEnum):
@@ -81,6 +83,15 @@ def conclude(
 
 def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
     """Answer for worker, API and page alike what happens next to an operation."""
+    step = _decide(facts, now, jitter)
+    if step.next is not Next.SEND or not facts.original_moved:
+        return step
+    if facts.permit is None:
+        return Step(Next.HOLD, MOVED, case=CaseKind.THERE_AFTER_ALL)
+    return Step(Next.LAPSE, MOVED) if facts.permit.by_person else step
+
+
+def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
     if facts.permit is not None and facts.state in (State.UNCERTAIN, State.FAILED):
         return _permitted(facts, facts.permit, now)
     match facts.state:
@@ -105,6 +116,8 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
 def _permitted(facts: Facts, permit: PermitFact, now: datetime) -> Step:
     """Let the permit's try go, unless what is there has changed since or nobody used it in time."""
     declined = facts.lookup is not None and facts.lookup.standing is Standing.FAILED
+    if facts.corrected:
+        return Step(Next.LAPSE, "It was corrected: it never runs again.")
     if facts.found_something or (declined and facts.state is State.UNCERTAIN):
         return Step(Next.LAPSE, "The destination holds something for it: the permit is void.")
     if permit.lapses_at <= now:

@@ -240,6 +240,29 @@ class NotNow(Conflict):
     retry = "after-review"
 
 
+class NothingToCorrect(Conflict):
+    """A correction says what its operation says; to send that again is no correction."""
+
+    type = "nothing-to-correct"
+    title = "The correction changes nothing"
+
+
+class CorrectionOpen(Conflict):
+    """An operation has one correction at a time, and the present one is not finished."""
+
+    type = "correction-open"
+    title = "Another correction is under way"
+    retry = "after-review"
+
+
+class NeedsOverride(Conflict):
+    """The evidence does not allow it; a second person would have to."""
+
+    type = "needs-override"
+    title = "This needs an override"
+    retry = "after-review"
+
+
 class LostRace(Conflict):
     """Somebody else changed the operation first; reading it again shows what they did."""
 

@@ -111,6 +111,13 @@ class Facts:
     look_count: int = 0
     held_at: datetime | None = None
     cancelled: bool = False
+    corrected: bool = False
+    """Whether a correction has taken its place: then it never runs again."""
+    correction: State | None = None
+    """What is known of that correction, the latest one."""
+    is_correction: bool = False
+    original_moved: bool = False
+    """Whether anything that it corrects has moved since: found there after all, say."""
     destination_reference: str = ""
     evidence: str = ""
     evidence_by: str = ""
@@ -149,7 +156,7 @@ class Facts:
     @property
     def tries_left(self) -> int:
         """How many tries software still has."""
-        if len(self.attempts) >= ATTEMPTS_MAX:
+        if self.corrected or len(self.attempts) >= ATTEMPTS_MAX:
             return 0
         allowed = 1 if self.contract.retry_owner == "client" else self.policy.attempts
         return max(allowed - self.tries, 0)

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ledger.rules.contracts import guarantee
-from ledger.rules.decisions import Next, decide
+from ledger.rules.decisions import MOVED, Next, decide
 from ledger.rules.facts import Facts, LookupFact, Sentence
-from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
+from ledger.rules.states import FOUND, UNFINISHED, Outcome, Standing, State, Verdict
 
 SITTING = timedelta(minutes=5)
 """How long a person's own look-up counts before they must look again."""
@@ -138,6 +138,10 @@ def _never_again(facts: Facts) -> Leave | None:
             return no("Software has stopped before it was sent: check what is there, or cancel it.")
         case State.PENDING:
             return no("It is sent by itself at {at}.", facts.next_try_at)
+    if facts.corrected:
+        return no("It was corrected: it never runs again.")
+    if facts.original_moved:
+        return no(f"{MOVED} Correct that one again.")
     if facts.cancelled:
         return no("It was cancelled.")
     if facts.taken_at is not None:
@@ -261,11 +265,25 @@ def _cancel(facts: Facts) -> Leave:
 
 
 def _correct(facts: Facts) -> Leave:
-    if facts.state is State.UNCERTAIN:
-        return no(
-            "Not yet: while it may have happened, a correction is an override and needs a second person."
-        )
-    return no("A correction is a new operation with a key of its own; the automation sends it.")
+    if facts.is_correction:
+        return no("It is a correction itself: the operation that it corrects is corrected again.")
+    if facts.correction in UNFINISHED:
+        return no("Its correction is not finished yet: one at a time.")
+    match facts.state:
+        case State.UNCERTAIN:
+            return no(
+                "Not yet: while it may have happened, a correction is an override and needs a second person."
+            )
+        case State.RUNNING:
+            return _in_progress(facts)
+        case State.PENDING:
+            cancel = _cancel(facts)
+            return yes("It is cancelled, and the correction is made instead.") if cancel.allowed else cancel
+        case State.FAILED:
+            return yes("A new operation takes its place; this one never runs again.")
+        case State.COMPLETED:
+            there = facts.destination
+            return yes(f"A new operation is made; what stands in {there} stays until it is reversed.")
 
 
 def seven(facts: Facts, now: datetime) -> tuple[tuple[str, Sentence], ...]:
@@ -337,6 +355,8 @@ def _absence_answer(facts: Facts, now: datetime) -> Sentence:
 
 
 def _left_answer(facts: Facts, now: datetime) -> Sentence:
+    if facts.corrected:
+        return Sentence("None: it was corrected, and never runs again.")
     allowed = 1 if facts.contract.retry_owner == "client" else facts.policy.attempts
     left = facts.tries_left if now < facts.deadline_at else 0
     step = decide(facts, now)

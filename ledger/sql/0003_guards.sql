@@ -41,15 +41,23 @@ BEGIN
             RAISE EXCEPTION 'an operation begins pending or running, not %', NEW.state
                 USING ERRCODE = 'check_violation';
         END IF;
+        IF NEW.corrects_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM ledger_operation
+            WHERE id = NEW.corrects_id AND operation_type_id = NEW.operation_type_id AND corrects_id IS NULL
+                AND corrected_at IS NOT NULL
+        ) THEN
+            RAISE EXCEPTION 'a correction stands for one operation of its type, which is no correction and stands back'
+                USING ERRCODE = 'check_violation';
+        END IF;
         RETURN NEW;
     END IF;
     IF (OLD.uid, OLD.operation_type_id, OLD.key, OLD.payload_digest, OLD.amount, OLD.currency, OLD.accepted_at,
         OLD.source_system, OLD.source_reference, OLD.source_version, OLD.description, OLD.subject,
-        OLD.leaf_digests)
+        OLD.leaf_digests, OLD.corrects_id, OLD.correction_number)
         IS DISTINCT FROM
        (NEW.uid, NEW.operation_type_id, NEW.key, NEW.payload_digest, NEW.amount, NEW.currency, NEW.accepted_at,
         NEW.source_system, NEW.source_reference, NEW.source_version, NEW.description, NEW.subject,
-        NEW.leaf_digests) THEN
+        NEW.leaf_digests, NEW.corrects_id, NEW.correction_number) THEN
         RAISE EXCEPTION 'what an operation is never changes: a correction is a new operation'
             USING ERRCODE = 'check_violation';
     END IF;
@@ -64,16 +72,24 @@ BEGIN
             RAISE EXCEPTION 'no move leads from % to %', OLD.state, NEW.state USING ERRCODE = 'check_violation';
         END IF;
     END IF;
+    -- A corrected operation stays corrected and never runs again, and none is corrected while it may still happen.
+    IF OLD.corrected_at IS NOT NULL AND
+       (NEW.corrected_at IS DISTINCT FROM OLD.corrected_at OR NEW.state IN ('pending', 'running')) THEN
+        RAISE EXCEPTION 'a corrected operation never runs again' USING ERRCODE = 'check_violation';
+    END IF;
+    IF OLD.corrected_at IS NULL AND NEW.corrected_at IS NOT NULL AND NEW.state NOT IN ('failed', 'completed') THEN
+        RAISE EXCEPTION 'a correction waits until it is known what happened' USING ERRCODE = 'check_violation';
+    END IF;
     IF NEW.revision = OLD.revision AND
        (OLD.state, OLD.attempt_count, OLD.generation, OLD.idempotency_key, OLD.contract_first, OLD.account_first,
         OLD.first_sent_at, OLD.taken_at, OLD.settles_at, OLD.held_at, OLD.cancelled_at, OLD.finished_at,
         OLD.evidence, OLD.evidence_by, OLD.destination_reference, OLD.first_cause,
-        OLD.lease_until, OLD.payload_sealed)
+        OLD.lease_until, OLD.payload_sealed, OLD.corrected_at)
         IS DISTINCT FROM
        (NEW.state, NEW.attempt_count, NEW.generation, NEW.idempotency_key, NEW.contract_first, NEW.account_first,
         NEW.first_sent_at, NEW.taken_at, NEW.settles_at, NEW.held_at, NEW.cancelled_at, NEW.finished_at,
         NEW.evidence, NEW.evidence_by, NEW.destination_reference, NEW.first_cause,
-        NEW.lease_until, NEW.payload_sealed) THEN
+        NEW.lease_until, NEW.payload_sealed, NEW.corrected_at) THEN
         RAISE EXCEPTION 'a change of what is known counts the revision up' USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.revision NOT IN (OLD.revision, OLD.revision + 1) THEN
@@ -111,9 +127,10 @@ CREATE FUNCTION ledger_attempt_fenced() RETURNS trigger LANGUAGE plpgsql
 BEGIN
     IF TG_OP = 'INSERT' THEN
         IF NOT EXISTS (
-            SELECT FROM ledger_operation WHERE id = NEW.operation_id AND payload_digest = NEW.payload_digest
+            SELECT FROM ledger_operation
+            WHERE id = NEW.operation_id AND payload_digest = NEW.payload_digest AND corrected_at IS NULL
         ) THEN
-            RAISE EXCEPTION 'an attempt sends what its operation says' USING ERRCODE = 'check_violation';
+            RAISE EXCEPTION 'an attempt sends what its operation says, and nothing of a corrected one' USING ERRCODE = 'check_violation';
         END IF;
         IF NEW.number > 1 AND EXISTS (
             SELECT FROM ledger_attempt

@@ -22,11 +22,11 @@ WITH target AS (
         evidence = 'answer', evidence_by = %(actor)s, destination_reference = %(reference)s, revision = revision + 1
     FROM attempt
     WHERE o.id = attempt.operation_id
-    RETURNING o.id, o.revision
+    RETURNING o.id, o.revision, o.corrects_id
 ), event AS (
     INSERT INTO ledger_event (uid, operation_id, attempt_id, kind, actor, reason, state_from, state_to, revision, data)
     SELECT gen_random_uuid(), operation.id, attempt.id, 'recorded', %(actor)s, 'The destination confirmed it.',
         'running', 'completed', operation.revision, %(data)s::jsonb
     FROM operation, attempt
 )
-SELECT id, revision FROM operation
+SELECT id, revision, corrects_id FROM operation

@@ -97,6 +97,30 @@ def permitted_to_send(clock: Clock, name: str) -> Scene:
     return Scene(clock, kind, operation)
 
 
+def refused(clock: Clock, name: str) -> Scene:
+    """It did not happen, and ann has seen that nothing is there."""
+    kind = make.kind(name=name)
+    operation = make.tried(kind, make.REFUSED)
+    make.looked(operation, actor="ann")
+    return Scene(clock, kind, operation)
+
+
+def refused_permitted(clock: Clock, name: str) -> Scene:
+    scene = refused(clock, name)
+    make.permitted(scene.operation)
+    clock.advance(11)
+    return scene
+
+
+def correction_in_flight(clock: Clock, name: str) -> Scene:
+    """The scene's operation is the correction."""
+    scene = refused(clock, name)
+    correcting("1140.00")(scene)
+    made = scene.operation.corrections.get()
+    bare = make.submission(scene.kind, made.key, payload=None, amount=None, currency=None)
+    return Scene(clock, scene.kind, *make.held(actions.claim(bare, actor="api:shop")))
+
+
 def blind(clock: Clock, name: str) -> Scene:
     """After one more look that comes to nothing policy sends the same key again; ann has looked, too."""
     kind = make.kind(name=name)
@@ -145,6 +169,18 @@ def allowing(person: str, click: uuid.UUID | None = None) -> Act:
         its_own = uuid.uuid5(click, scene.kind.name) if click else uuid.uuid4()
         make.permitted(scene.operation, actor=person, command_id=its_own)
         return "permitted"
+
+    return act
+
+
+def correcting(total: str) -> Act:
+    """Correct the scene's operation, or what it corrects itself."""
+
+    def act(scene: Scene) -> str:
+        meant = actions.Correction({"order": "483", "total": total}, total, "ZAR")
+        original = scene.operation.corrects_id or scene.operation.pk
+        _, new = actions.correct(original, meant, actor="api:shop", reason="The price was wrong.", who="ann")
+        return "corrected" if new else "known"
 
     return act
 

@@ -82,6 +82,8 @@ def test_a_new_operation_is_taken(api: Api) -> None:
         "destination_reference": None,
         "evidence": None,
         "first_cause": None,
+        "corrects": None,
+        "correction": None,
     }
     assert operation["page"] == f"{api.server.url}/operations/{operation['id']}/"
     assert datetime.fromisoformat(operation["accepted_at"]).utcoffset() is not None

@@ -71,6 +71,27 @@ from tests.ledger.known import (
     facts,
 )
 
+# --- corrections
+
+
+def test_a_correction_is_not_sent_once_what_it_corrects_has_moved() -> None:
+    moved: dict[str, Any] = {"is_correction": True, "original_moved": True}
+    step = decide(facts(state=State.PENDING, attempts=(), **moved), NOON)
+    assert (step.next, step.case) == (Next.HOLD, CaseKind.THERE_AFTER_ALL)
+    assert decide(facts(permit=PERMIT, **moved), NOON).next is Next.LAPSE
+    by_policy = replace(PERMIT, by_person=False)
+    assert decide(facts(permit=by_policy, **moved), NOON).next is Next.SEND, (
+        "the same key makes no second one"
+    )
+
+
+def test_33_doubt_about_what_was_corrected_leads_to_no_other_try() -> None:
+    for found in (None, PROOF, ABSENT, EARLY, BLIND, MATCH, DECLINED_RECORD):
+        for permit in (None, PERMIT):
+            step = decide(facts(corrected=True, lookup=found, look_count=LOOKS, permit=permit), NOON)
+            assert step.next not in (Next.SEND, Next.RETRY, Next.PERMIT), (found, permit, step)
+
+
 # --- where an outcome leads
 
 

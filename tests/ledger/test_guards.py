@@ -22,6 +22,7 @@ import pytest
 
 from config import environment
 from config.cluster import binary_folders
+from ledger import actions
 from ledger.models import Operation
 from ledger.rules.states import MOVES, State, may_move, moves_sql
 from ledger.sql import statement
@@ -364,6 +365,51 @@ def test_what_an_operation_is_never_changes(sql: Asked) -> None:
         with refused("a correction is a new operation"), sql.transaction():
             sql.execute(f"UPDATE ledger_operation SET {change}, revision = revision + 1".encode())
             sql.execute(TOLD.encode(), [operation.pk])
+
+
+def test_33_a_corrected_operation_never_runs_again_and_stays_corrected(sql: Asked) -> None:
+    kind = make.kind()
+    failed = corrected(make.tried(kind, make.REFUSED))
+    with refused("a corrected operation never runs again"):
+        moved(sql, failed, State.RUNNING)
+    with refused("a corrected operation never runs again"):
+        moved(sql, failed, State.FAILED, corrected_at="NULL")
+    with refused("nothing of a corrected one"):
+        another_attempt(sql, failed)
+    moved(sql, failed, State.UNCERTAIN)  # it may still be found there
+    with refused("a corrected operation never runs again"):
+        moved(sql, failed, State.PENDING)
+    for state in (State.PENDING, State.RUNNING, State.UNCERTAIN):
+        with refused("until it is known what happened"):
+            moved(sql, operation_in(state, kind, state), state, corrected_at="tieout_now()")
+
+
+def test_one_correction_stands_for_an_operation_that_is_none(sql: Asked) -> None:
+    kind = make.kind()
+    failed = corrected(make.tried(kind, make.REFUSED))
+    first = failed.corrections.get()
+    another: dict[str, Any] = {
+        "key": "'another'",
+        "state": "'pending'",
+        "correction_number": "2",
+        "corrected_at": "NULL",
+    }
+    with refused("operation_one_correction"):
+        copied(sql, first, **another)
+    with refused("operation_correction_numbered"):
+        copied(sql, first, **another | {"correction_number": "NULL"})
+    alone = make.tried(kind, make.REFUSED, key="alone")
+    for original in (first, alone):
+        with refused("stands for one operation"):
+            copied(sql, first, **another, corrects_id=str(original.pk))
+    with refused("a correction is a new operation"):
+        moved(sql, first, State.PENDING, corrects_id=str(alone.pk))
+
+
+def corrected(operation: Operation) -> Operation:
+    meant = actions.Correction({"total": "1140.00"}, "1140.00", "ZAR")
+    actions.correct(operation.pk, meant, actor="ann", reason="The price was wrong.")
+    return make.again(operation)
 
 
 def test_completed_without_evidence_is_refused(sql: Asked) -> None:

@@ -108,16 +108,50 @@ def allowed(sitting: LookupFact | None = None, **changes: Any) -> set[Action]:
 
 
 def test_what_else_is_open_in_each_state() -> None:
-    assert allowed(state=State.PENDING) == {"check", "cancel"}
+    assert allowed(state=State.PENDING) == {"check", "cancel", "correct"}
     assert allowed(state=State.RUNNING) == set()
-    assert allowed(state=State.COMPLETED) == {"check"}
-    assert allowed(**FAILED) == {"check"}
-    assert allowed(**FAILED, **HELD) == {"check", "did_not_happen"}
+    assert allowed(state=State.COMPLETED) == {"check", "correct"}
+    assert allowed(**FAILED) == {"check", "correct"}
+    assert allowed(**FAILED, **HELD) == {"check", "correct", "did_not_happen"}
     assert allowed() == {"check", "confirm_reference"}
     assert allowed(has_lookup=False) == {"confirm_reference"}
     assert allowed(PROOF) == {"check", "confirm_reference", "did_not_happen"}
     assert allowed(permit=PERMIT) == {"check", "confirm_reference", "undo"}
     assert allowed(permit=replace(PERMIT, by_person=False)) == {"check", "confirm_reference"}
+
+
+CORRECTED: dict[str, tuple[dict[str, Any], bool, str]] = {
+    "waiting": ({"state": State.PENDING}, True, "is cancelled"),
+    "waiting, and found there": ({"state": State.PENDING, **HELD, "lookup": MATCH}, False, "holds something"),
+    "running": ({"state": State.RUNNING, "lease_until": NOON}, False, "answer is expected by"),
+    "in doubt": ({}, False, "an override"),
+    "did not happen": (FAILED, True, "never runs again"),
+    "cancelled": ({"state": State.FAILED, "cancelled": True}, True, "takes its place"),
+    "done": ({"state": State.COMPLETED}, True, "until it is reversed"),
+    "a correction": ({**FAILED, "is_correction": True}, False, "a correction itself"),
+    **{
+        f"its correction is {state}": (
+            {**FAILED, "corrected": True, "correction": state},
+            state in (State.FAILED, State.COMPLETED),
+            "never runs again" if state in (State.FAILED, State.COMPLETED) else "one at a time",
+        )
+        for state in State
+    },
+}
+
+
+def test_who_is_corrected_when_with_a_reason_where_not() -> None:
+    for line, (changes, allowed, words) in CORRECTED.items():
+        leave = leaves(facts(**changes), NOON, sitting=None)[Action.CORRECT]
+        assert (leave.allowed, words in str(leave.why)) == (allowed, True), (line, leave)
+
+
+def test_33_what_was_corrected_is_never_sent_again_whatever_a_check_says() -> None:
+    for seen in (None, PROOF, DECLINED_RECORD):
+        for changes in ({**FAILED, "corrected": True}, {**HELD, "corrected": True}):
+            leave = leaves(facts(**changes), NOON, sitting=seen)[Action.SEND_AGAIN]
+            assert (leave.allowed, str(leave.why)) == (False, "It was corrected: it never runs again.")
+    assert str(seven(facts(**FAILED, corrected=True), NOON)[4][1]).startswith("None: it was corrected")
 
 
 OVERRIDE: dict[str, tuple[dict[str, Any], bool, str]] = {

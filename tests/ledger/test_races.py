@@ -26,6 +26,13 @@ second did; `=` where that is the same.
 | due, ours to send    | cancel        | take           | cancelled-nothing     | not now-taken           |
 | in doubt             | attest        | check finds    | attested-completed    | not now-completed       |
 | in doubt             | late success  | check finds    | skip-completed        | differs-completed       |
+| did not happen       | correct       | correct else   | corrected-open        | =                       |
+| did not happen       | correct       | the same       | corrected-known       | =                       |
+| did not happen       | correct       | ann allows     | corrected-not now     | corrected-permitted     |
+| failed, permitted    | correct       | claim          | corrected-hold        | in flight-proceed       |
+| due, ours to send    | correct       | take           | corrected-nothing     | in flight-taken         |
+| due, ours to send    | correct       | cancel         | corrected-not now     | corrected-cancelled     |
+| its correction sends | success       | correct else   | skip-corrected        | skip-open               |
 """
 
 import threading
@@ -55,6 +62,8 @@ from tests.ledger.scenes import (
     cancel,
     checked,
     claim,
+    correcting,
+    correction_in_flight,
     due,
     due_to_send,
     end,
@@ -68,6 +77,8 @@ from tests.ledger.scenes import (
     permitted,
     permitted_to_send,
     refusal,
+    refused,
+    refused_permitted,
     silence,
     start,
     success,
@@ -79,6 +90,7 @@ from tests.ledger.sessions import at_once, in_thread, one_after_the_other, told,
 from tests.ledger.trails import sound
 
 SAME = ""
+LOWER, LOWEST = correcting("1140.00"), correcting("1040.00")
 RACES: dict[str, tuple[Callable[[Clock, str], Scene], Act, Act, str, str]] = {
     "due: claim, claim": (due, claim, claim, "proceed / wait", SAME),
     "due: take, take": (due_to_send, take, take, "taken / nothing", SAME),
@@ -105,6 +117,13 @@ RACES: dict[str, tuple[Callable[[Clock, str], Scene], Act, Act, str, str]] = {
     "heartbeat, success": (in_flight, heartbeat, success, "extended / skip", "stale-token / skip"),
     "cancel, take": (due_to_send, cancel, take, "cancelled / nothing", "not-now / taken"),
     "attest, found": (in_doubt, attest, look_found, "attested / completed", "not-now / completed"),
+    "correct, correct": (refused, LOWER, LOWEST, "corrected / correction-open", SAME),
+    "correct, the same": (refused, LOWER, LOWER, "corrected / known", SAME),
+    "correct, permit": (refused, LOWER, allowing("ann"), "corrected / not-now", "corrected / permitted"),
+    "correct, claim": (refused_permitted, LOWER, claim, "corrected / hold", "in-flight / proceed"),
+    "correct, take": (due_to_send, LOWER, take, "corrected / nothing", "in-flight / taken"),
+    "correct, cancel": (due_to_send, LOWER, cancel, "corrected / not-now", "corrected / cancelled"),
+    "success, correct": (correction_in_flight, success, LOWEST, "skip / corrected", "skip / correction-open"),
     "late, found": (in_doubt, success, look_found, "skip / completed", "outcome-differs / completed"),
 }
 

@@ -19,6 +19,7 @@ import pytest
 
 from ledger import actions
 from ledger.models import Operation
+from ledger.rules.states import CaseKind
 from tests import stories
 from tests.databases import Clock
 from tests.people import browser_of
@@ -179,6 +180,28 @@ def test_the_verdict_is_empty_again_once_another_try_has_ended(durban: stories.D
     operation = durban.tried(durban.again(operation), stories.SILENT)
     says(operation, 'data-state="uncertain" data-verdict=""', "Not checked yet")
     says(operation, "before the last try ended")
+
+
+def test_a_correction_and_what_it_corrects_name_each_other(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(455), stories.REFUSED)
+    meant = actions.Correction({"order": "455", "total": "990.00"}, "990.00", "ZAR")
+    made, _ = actions.correct(
+        operation.pk, meant, actor="api:webshop", reason="The price was wrong.", who="ann"
+    )
+    link = '<a href="/operations/{}/">{}</a>'
+    says(
+        operation,
+        f"It was corrected and never runs again. {made.key} stands in its place: waiting.",
+        f'<dt>Correction 1</dt><dd class="key">{link.format(made.uid, made.key)}</dd>',
+        "corrected it for ann.",
+    )
+    says(
+        made,
+        f"It corrects {operation.key}.",
+        f'<dt>Corrects</dt><dd class="key">{link.format(operation.uid, operation.key)}</dd>',
+    )
+    actions.reopen(operation.pk, kind=CaseKind.THERE_AFTER_ALL, actor="bob", reason="I saw it there.")
+    says(made, "which is no longer as it was: cancel this one, and correct that one again.")
 
 
 def test_the_keys_window_is_shown_with_what_is_left_of_it(durban: stories.Durban) -> None:

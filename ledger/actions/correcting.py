@@ -1,0 +1,247 @@
+"""Correct an operation: a new one, linked to it, stands in its place, and the old one never runs again."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from ledger.actions.changing import change, first_time, locked, void_asked
+from ledger.actions.holding import cancel_locked, close_locked, void_permit
+from ledger.actions.people import REASON_MAX, given
+from ledger.actions.reading import facts
+from ledger.actions.submission import (
+    Prepared,
+    Submission,
+    changed_since,
+    key_for,
+    prepare,
+    refuse_changed,
+    source_of,
+)
+from ledger.models import Event, Operation
+from ledger.rules.errors import (
+    CorrectionOpen,
+    InFlight,
+    LostRace,
+    Malformed,
+    NeedsOverride,
+    NothingToCorrect,
+    NotNow,
+    TieoutError,
+)
+from ledger.rules.facts import Facts
+from ledger.rules.leaves import Action, leaves
+from ledger.rules.redaction import redact_text
+from ledger.rules.states import UNFINISHED, State
+
+PATHS_TOLD = 50
+"""How many of the paths that differ an event names."""
+STANDS_BACK = "A newer correction stands in its place."
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What is meant instead, whole; amounts are text. Words for people, left out, stay as they were."""
+
+    payload: Mapping[str, Any]
+    amount: str | None = None
+    currency: str | None = None
+    description: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Who corrects, why, for whom, and by which command."""
+
+    actor: str
+    reason: str
+    who: str
+    command_id: uuid.UUID | None
+
+    def told(self, **more: object) -> dict[str, Any]:
+        """Return an event's data; `who` is a name that the actor gave, and proves nothing."""
+        return {**({"who": self.who} if self.who else {}), **more}
+
+
+def correct(
+    operation_id: int,
+    meant: Correction,
+    *,
+    actor: str,
+    reason: str,
+    who: str = "",
+    command_id: uuid.UUID | None = None,
+) -> tuple[Operation, bool]:
+    """Make the correction of an operation, and say whether it is new; one that waits is cancelled with it.
+
+    The same words again, or the same command, are the same correction. Raises NotNow, NeedsOverride, InFlight
+    and CorrectionOpen where it is not open, NothingToCorrect, PayloadChanged where a command is used again
+    for something else, and LostRace.
+    """
+    order = Ordered(actor, given(redact_text(reason, REASON_MAX)), who, command_id)
+    with _locked(operation_id) as (operation, latest, now):
+        again = _asked_before(operation, latest, meant, order)
+        if again is not None:
+            return again, False
+        _require(facts(operation), now)
+        number, key = _next_key(operation, latest)
+        prepared = _prepare(operation, meant, key)
+        changed = changed_since(operation, prepared)
+        if latest is None and not changed:
+            raise NothingToCorrect(
+                "It says what the operation says already. Allow another try of that one instead."
+            )
+        link = {"correction": str(prepared.uid), "key": key}
+        if latest is not None:
+            _retire(latest, order, link, now)
+        _stand_back(operation, order, {**link, "changed": changed[:PATHS_TOLD]}, now)
+        return _insert(operation, prepared, meant, number=number, order=order, now=now), True
+
+
+@contextmanager
+def _locked(operation_id: int) -> Iterator[tuple[Operation, Operation | None, datetime]]:
+    """Hold an operation and its latest correction, that one first, as its own completion does."""
+    seen = _latest(operation_id)
+    with ExitStack() as stack:
+        if seen is not None:
+            stack.enter_context(locked(seen.pk))
+        operation, now = stack.enter_context(locked(operation_id))
+        latest = _latest(operation_id)
+        if seen is not None and latest != seen:
+            raise LostRace("Another correction was made at the same moment; read the operation again.")
+        yield operation, latest, now
+
+
+def _latest(operation_id: int) -> Operation | None:
+    made = Operation.objects.select_related("operation_type__destination")
+    return made.filter(corrects=operation_id).order_by("-correction_number").first()
+
+
+def _asked_before(
+    operation: Operation, latest: Operation | None, meant: Correction, order: Ordered
+) -> Operation | None:
+    """Return the correction that the same request has made already; a fresh command asks for a new one."""
+    if order.command_id is None:
+        same = latest is not None and not changed_since(latest, _prepare(operation, meant, latest.key))
+        return latest if same else None
+    if first_time(order.command_id, operation, action="correct", actor=order.actor):
+        return None
+    made = operation.corrections.get(events__kind="accepted", events__command_id=order.command_id)
+    refuse_changed(made, _prepare(operation, meant, made.key))
+    return made
+
+
+def _require(known: Facts, now: datetime) -> None:
+    """Raise the refusal whose type says what would open a correction."""
+    leave = leaves(known, now, sitting=None)[Action.CORRECT]
+    if leave.allowed:
+        return
+    kind: type[TieoutError] = NotNow
+    if known.correction in UNFINISHED:
+        kind = CorrectionOpen
+    elif known.state is State.UNCERTAIN and not known.is_correction:
+        kind = NeedsOverride
+    elif known.state is State.RUNNING and not known.is_correction:
+        kind = InFlight
+    raise kind(str(leave.why), sentence=leave.why)
+
+
+def _next_key(operation: Operation, latest: Operation | None) -> tuple[int, str]:
+    """Return the next number whose key nobody has handed over as an operation of its own."""
+    number = (latest.correction_number or 0) + 1 if latest is not None else 1
+    of_type = Operation.objects.filter(operation_type=operation.operation_type)
+    while of_type.filter(key=f"{operation.key}/c{number}").exists():
+        number += 1
+    return number, f"{operation.key}/c{number}"
+
+
+def _prepare(operation: Operation, meant: Correction, key: str) -> Prepared:
+    if operation.amount is not None and meant.amount is None:
+        raise Malformed("The operation has an amount: give the amount and currency of its correction, too.")
+    submission = Submission(
+        operation.operation_type.name,
+        meant.payload,
+        key=key,
+        source=source_of(operation),
+        amount=meant.amount,
+        currency=meant.currency,
+    )
+    return prepare(submission, operation.operation_type, kept=True)
+
+
+def _retire(latest: Operation, order: Ordered, link: dict[str, str], now: datetime) -> None:
+    """Let the correction before stand back: it never runs again, and its case is answered."""
+    void_permit(latest, STANDS_BACK, now=now)
+    void_asked(latest, STANDS_BACK)
+    change(
+        latest,
+        kind="corrected",
+        actor=order.actor,
+        reason=order.reason,
+        data=order.told(**link),
+        corrected_at=now,
+    )
+    close_locked(latest, actor="policy", reason=STANDS_BACK, now=now, data={**link})
+
+
+def _stand_back(operation: Operation, order: Ordered, data: dict[str, object], now: datetime) -> None:
+    """Mark what is corrected; where it waits, it is cancelled in the same breath."""
+    void_permit(operation, "It is corrected.", now=now)
+    void_asked(operation, "It is corrected.")
+    if operation.state == State.PENDING:
+        cancel_locked(operation, actor=order.actor, reason=order.reason, now=now)
+    change(
+        operation,
+        kind="corrected",
+        actor=order.actor,
+        reason=order.reason,
+        command_id=order.command_id,
+        data=order.told(**data),
+        corrected_at=operation.corrected_at or now,
+    )
+
+
+def _insert(
+    operation: Operation, prepared: Prepared, meant: Correction, *, number: int, order: Ordered, now: datetime
+) -> Operation:
+    kind = prepared.operation_type
+    try:
+        with transaction.atomic():
+            made = Operation.objects.create(
+                uid=prepared.uid,
+                operation_type=kind,
+                key=prepared.key,
+                state=State.PENDING,
+                description=operation.description if meant.description is None else meant.description,
+                subject=operation.subject if meant.subject is None else meant.subject,
+                amount=prepared.amount,
+                currency=prepared.currency,
+                source_system=operation.source_system,
+                source_reference=operation.source_reference,
+                source_version=operation.source_version,
+                payload_digest=prepared.payload_digest,
+                leaf_digests=prepared.leaf_digests(),
+                payload_sealed=prepared.sealed(),
+                idempotency_key=key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
+                next_try_at=now,
+                corrects=operation,
+                correction_number=number,
+            )
+    except IntegrityError:
+        raise LostRace("Its key was handed over at the same moment; ask again.") from None
+    Event.objects.create(
+        operation=made,
+        kind="accepted",
+        actor=order.actor,
+        reason=order.reason,
+        state_to=State.PENDING,
+        command_id=order.command_id,
+        revision=made.revision,
+        data=order.told(corrects=str(operation.uid)),
+    )
+    return made
