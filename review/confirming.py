@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ledger.rules.decisions import new_generation
 from ledger.rules.leaves import CALLERS_PERMIT, SITTING, Action
-from ledger.rules.states import DOUBT
+from ledger.rules.states import DOUBT, State
 from review import amounts, wording
 from review.instants import instant, span
 from review.reading import Reading
@@ -42,6 +42,13 @@ def question(reading: Reading, action: Action) -> Question:
     match action:
         case Action.SEND_AGAIN:
             return _send_again(reading)
+        case Action.CONFIRM_REFERENCE if reading.state is State.COMPLETED:
+            return Question(
+                f"Which {noun} counts?",
+                list(_whom(reading)),
+                f"Its case is closed on your word. What else {there} holds stays until it is reversed there.",
+                reference=True,
+            )
         case Action.CONFIRM_REFERENCE:
             return Question(
                 f"You saw the {noun} in {there}?",

@@ -141,7 +141,9 @@ def _ways(reading: Reading) -> list[Action]:
         State.UNCERTAIN: [Action.CONFIRM_REFERENCE, Action.DID_NOT_HAPPEN, Action.CORRECT],
         State.FAILED: [Action.DID_NOT_HAPPEN, Action.CORRECT],
         State.PENDING: [Action.CANCEL, Action.CHECK, Action.CORRECT],
-        State.COMPLETED: [Action.CORRECT],
+        State.COMPLETED: [Action.CONFIRM_REFERENCE, Action.CORRECT]
+        if reading.facts.held
+        else [Action.CORRECT],
         State.RUNNING: [],
     }[reading.state]
     return [action for action in ways if action not in _front(reading)]

@@ -166,7 +166,9 @@ def _failed(reading: Reading) -> str:
     if latest is not None and latest.outcome == Outcome.REJECTED:
         return f"{there} refused it: {_cause(latest)}. Nothing was created."
     at = _when(reading, latest.closed_at if latest else None)
-    return f"Every try is proved not done, the last at {at}. Nothing tries it again by itself."
+    cause = reading.operation.first_cause.rstrip(".")
+    first = f" What went wrong first: {cause}." if cause else ""
+    return f"Every try is proved not done, the last at {at}.{first} Nothing tries it again by itself."
 
 
 def _cancelled(reading: Reading) -> str:

@@ -123,7 +123,13 @@ def attest(
 
 
 def attest_locked(operation: Operation, now: datetime, word: Word, *, reference: str) -> None:
-    """Complete a locked operation on a person's word, until a look-up confirms it."""
+    """Complete a locked operation on a person's word, until a look-up confirms it.
+
+    A case about what else is there stays open; on one that is done already, the word closes that case.
+    """
+    if operation.state == State.COMPLETED:
+        _name_locked(operation, now, word, reference=reference)
+        return
     resolving.complete_locked(
         operation,
         now,
@@ -135,6 +141,19 @@ def attest_locked(operation: Operation, now: datetime, word: Word, *, reference:
         evidence=Evidence.ATTESTED,
         evidence_by=word.actor,
     )
+
+
+def _name_locked(operation: Operation, now: datetime, word: Word, *, reference: str) -> None:
+    """Close the case of a done operation on a person's word for the record that counts."""
+    by: dict[str, Any] = {"actor": word.actor, "reason": word.reason, "command_id": word.command_id}
+    other = reference != operation.destination_reference
+    evidence: dict[str, Any] = {
+        "evidence": Evidence.ATTESTED,
+        "evidence_by": word.actor,
+        "destination_reference": reference,
+    }
+    change(operation, kind="attested", data={"reference": reference}, **by, **(evidence if other else {}))
+    resolving.close_locked(operation, now=now, **by)
 
 
 def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Approval | None:

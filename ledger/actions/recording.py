@@ -13,7 +13,7 @@ from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.claiming import operation_of
 from ledger.actions.holding import close_corrected
-from ledger.actions.told import THERE, check_told, heed_late, hold_doubled
+from ledger.actions.told import LATE_MAX, THERE, check_told, heed_late, hold_doubled, kept_alike
 from ledger.models import Attempt, Operation
 from ledger.rules import tokens
 from ledger.rules.digests import canonical, same
@@ -43,9 +43,9 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
     with locked(operation_of(attempt_uid)) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
         if not same(attempt.token_hash, tokens.token_hash(token)):
-            _keep_late(operation, attempt, report, actor=actor, reason="Reported under a void token.")
+            kept = _keep_late(operation, attempt, report, actor=actor, reason="Reported under a void token.")
             _heed(operation, report, now)
-            refusal = StaleToken("The attempt's token is void. What was reported is kept as evidence.")
+            refusal = StaleToken(f"The attempt's token is void. {kept}")
         elif attempt.closed_at is None:
             _close(operation, attempt, report, now, actor=actor)
         elif attempt.outcome_digest != _digest(report):
@@ -112,7 +112,9 @@ def _late(
     operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str
 ) -> TieoutError | None:
     """Keep what came after the attempt was closed; a success of the latest attempt still decides a doubt."""
-    _keep_late(operation, attempt, report, actor=actor, reason="Reported after the attempt was closed.")
+    kept = _keep_late(
+        operation, attempt, report, actor=actor, reason="Reported after the attempt was closed."
+    )
     deciding = attempt.number == operation.attempt_count and operation.state == State.UNCERTAIN
     if deciding and report.outcome is Outcome.SUCCEEDED:
         _complete_late(operation, attempt, report, now, actor=actor)
@@ -121,9 +123,7 @@ def _late(
         resolving.accept_late(operation, attempt, now, actor=actor)
     else:
         _heed(operation, report, now)
-    return OutcomeDiffers(
-        "The attempt is closed with another outcome. What was reported is kept as evidence."
-    )
+    return OutcomeDiffers(f"The attempt is closed with another outcome. {kept}")
 
 
 def _heed(operation: Operation, report: Report, now: datetime) -> None:
@@ -152,21 +152,23 @@ def _complete_late(
     )
 
 
-def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str) -> None:
-    change(
-        operation,
-        kind="late",
-        actor=actor,
-        reason=reason,
-        attempt=attempt,
-        data={
-            "outcome": report.outcome,
-            "http_status": report.http_status,
-            "error_code": report.error_code,
-            "reference": report.destination_reference,
-        },
-    )
+def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str) -> str:
+    """Keep what was reported late, each different report once; says whether it is kept."""
+    data = {
+        "outcome": report.outcome,
+        "http_status": report.http_status,
+        "error_code": report.error_code,
+        "reference": report.destination_reference,
+    }
+    kept, room = kept_alike(operation, attempt, data)
+    if kept:
+        return "What was reported is kept as evidence."
+    if room:
+        change(operation, kind="late", actor=actor, reason=reason, attempt=attempt, data=data)
     void_asked(operation, "Something was reported late.")
+    if room:
+        return "What was reported is kept as evidence."
+    return f"{LATE_MAX} other reports like it are kept as evidence; this one is not."
 
 
 def _digest(report: Report) -> str:

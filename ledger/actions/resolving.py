@@ -170,7 +170,7 @@ def complete_locked(
     )
     void_permit(operation, "The operation is done.", now=now)
     case = operation.cases.open().first()
-    if evidence is not Evidence.ANSWER or (case is not None and case.kind not in SURPLUS):
+    if evidence is Evidence.LOOKUP or (case is not None and case.kind not in SURPLUS):
         close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
     check_told(operation, now)
     close_corrected(operation)
@@ -321,14 +321,9 @@ def settle(operation_id: int, *, actor: str) -> Step:
 
 def accept_late(operation: Operation, attempt: Attempt, now: datetime, *, actor: str) -> None:
     """Keep a locked operation that the destination took, as was told late, from being sent again."""
-    change(
-        operation,
-        kind="settled",
-        actor=actor,
-        reason="Accepted, as was told late: looked up until it is final.",
-        attempt=attempt,
-        taken_at=operation.taken_at or now,
-    )
+    if operation.taken_at is None:
+        reason = "Accepted, as was told late: looked up until it is final."
+        change(operation, kind="settled", actor=actor, reason=reason, attempt=attempt, taken_at=now)
     void_permit(operation, "The destination took it.", now=now)
     advance(operation, now)
 

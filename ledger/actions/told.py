@@ -1,17 +1,20 @@
 """What was told late of an effect, and what it speaks against."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db.models import Max
 
 from ledger.actions.changing import change
 from ledger.actions.holding import hold_locked, reopen_locked, void_permit
-from ledger.models import Event, Operation
+from ledger.models import Attempt, Event, Operation
 from ledger.rules.states import CaseKind, Outcome, State
 
 THERE = (Outcome.SUCCEEDED, Outcome.ACCEPTED)
 SURPLUS = (CaseKind.SEVERAL, CaseKind.DIFFERS)
-"""Cases about what is there, which a success does not answer."""
+"""Cases about what is there, which neither a success nor a person's word for one record answers."""
+LATE_MAX = 20
+"""Different late reports of one outcome that are kept of an attempt, since its absence was last proved."""
 
 
 def told_late(operation: Operation) -> list[Event]:
@@ -19,6 +22,14 @@ def told_late(operation: Operation) -> list[Event]:
     proved_at = _proved_at(operation)
     late = operation.events.filter(kind="late", data__outcome__in=THERE).select_related("attempt")
     return [event for event in late if not _disproved(event, proved_at)]
+
+
+def kept_alike(operation: Operation, attempt: Attempt, data: Mapping[str, object]) -> tuple[bool, bool]:
+    """Say whether a late report is kept already, and whether there is room to keep another one."""
+    proved_at = _proved_at(operation)
+    alike = attempt.events.filter(kind="late", data__outcome=data["outcome"]).select_related("attempt")
+    kept = [event.data for event in alike if not _disproved(event, proved_at)]
+    return dict(data) in kept, len(kept) < LATE_MAX
 
 
 def _proved_at(operation: Operation) -> datetime | None:

@@ -214,6 +214,10 @@ def _confirm_reference(facts: Facts) -> Leave:
         return yes("You saw it there and give its number. It stays on your word until a check finds it.")
     if facts.state is State.RUNNING:
         return _in_progress(facts)
+    if facts.state is State.COMPLETED and facts.held:
+        return yes(
+            "Name the one that counts: its case is closed on your word, and what is there stays there."
+        )
     if facts.state is State.COMPLETED:
         return no("It is done already.")
     return no("It is proved not done. If you see it there, check first.")

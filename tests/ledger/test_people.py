@@ -10,7 +10,7 @@ from ledger.rules.errors import Malformed, NotFound, NotNow
 from ledger.rules.states import CaseKind, State
 from tests import factories as make
 from tests.databases import Clock, Database
-from tests.ledger.finds import standing
+from tests.ledger.finds import differs, several, standing
 from tests.ledger.trails import kinds, sound
 
 
@@ -62,6 +62,36 @@ def test_attesting_answers_the_open_case(database: Database) -> None:
     attest(operation)
     assert standing(operation) == "completed"
     assert operation.cases.get().closed_by == "ann"
+
+
+def test_attesting_one_of_several_leaves_the_surplus_a_case_until_it_is_gone(clock: Clock) -> None:
+    for number, finding in enumerate((several, differs)):
+        operation = make.uncertain_operation(make.kind(name=f"kind-{number}"))
+        make.looked(operation, finding(operation))
+        attest(operation, "INV-1")
+        kept = CaseKind.SEVERAL if finding is several else CaseKind.DIFFERS
+        assert standing(operation) == f"completed: {kept}"
+        make.looked(operation, finding(operation))
+        assert standing(operation) == f"completed: {kept}"
+        make.looked(operation, make.there(operation, "INV-1"))
+        assert standing(operation) == "completed"
+
+
+def test_the_case_of_a_done_one_is_closed_on_a_persons_word_for_the_one_that_counts(clock: Clock) -> None:
+    """What is known of it by a look-up stays so, unless another record is named."""
+    operation = make.tried(make.kind(), make.done("INV-1"))
+    make.looked(operation, several(operation))
+    attest(operation, "INV-1")
+    assert (standing(operation), make.again(operation).evidence) == ("completed", "answer")
+    assert operation.cases.get().closed_by == "ann"
+    with pytest.raises(NotNow, match="done already"):
+        attest(operation, "INV-2")
+    make.looked(operation, several(operation))
+    assert standing(operation) == "completed: several", "it is still there"
+    attest(operation, "INV-2")
+    done = make.again(operation)
+    assert (done.evidence, done.evidence_by, done.destination_reference) == ("attested", "ann", "INV-2")
+    assert kinds(operation).count("attested") == 2
 
 
 def test_only_a_doubt_is_attested(clock: Clock) -> None:

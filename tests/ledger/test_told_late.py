@@ -1,11 +1,13 @@
 """A success that is told late is followed by no second one: what was taken for not done is in doubt again."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from ledger import actions
 from ledger.actions import Report
+from ledger.actions.told import LATE_MAX
 from ledger.models import OperationType, database_now
 from ledger.rules.errors import NotNow, OutcomeDiffers, StaleToken
 from ledger.rules.states import CaseKind, State
@@ -65,6 +67,51 @@ def test_a_check_from_before_a_late_success_allows_no_other_try(clock: Clock) ->
         record(*first, make.done("INV-1"))
     with pytest.raises(NotNow, match="check made by you"):
         make.permitted(operation)
+
+
+def test_late_reports_are_kept_once_each_and_so_many_at_most(clock: Clock) -> None:
+    """The caller that repeats itself for ever fills no trail; a success is never crowded out by refusals."""
+    operation, attempt, token = fell_silent(clock, looks=False, retry={"attempts": 1})
+
+    def told(report: Report) -> str:
+        with pytest.raises(OutcomeDiffers) as refused:
+            record(attempt, token, report)
+        return refused.value.detail
+
+    def kept() -> int:
+        return operation.events.filter(kind="late").count()
+
+    for _ in range(3):
+        assert "kept as evidence" in told(make.REFUSED)
+    assert kept() == 1
+    codes = [told(replace(make.REFUSED, error_code=f"E{number}")) for number in range(LATE_MAX + 3)]
+    assert kept() == LATE_MAX
+    assert "this one is not" in codes[-1] and "this one is not" not in codes[0]
+    told(make.TAKEN)
+    before = make.again(operation).revision
+    told(make.TAKEN)
+    assert (kept(), make.again(operation).revision) == (LATE_MAX + 1, before)
+    assert standing(operation) == "uncertain: expired"
+    assert record(attempt, token, make.done("INV-1")).decision == "skip"
+    for number in range(LATE_MAX + 2):
+        told(make.done(f"INV-{number + 2}"))
+    assert kept() == LATE_MAX + 1 + LATE_MAX
+    assert standing(operation) == "completed: several"
+
+
+def test_a_repeated_success_is_kept_again_once_its_absence_was_proved(clock: Clock) -> None:
+    operation, attempt, token = fell_silent(clock)
+    clock.advance(60)
+    make.looked(operation)
+    for _ in range(2):
+        with pytest.raises(OutcomeDiffers):
+            record(attempt, token, make.done("INV-1"))
+        assert standing(operation) == "uncertain: there_after_all"
+        clock.advance(60)
+        make.looked(operation, actor="ann")
+        actions.end(operation.pk, actor="ann", reason="It is not there.", command_id=uuid.uuid4())
+        assert standing(operation) == "failed"
+    assert operation.events.filter(kind="late").count() == 2
 
 
 @pytest.mark.parametrize("late_first", [True, False])

@@ -1,6 +1,7 @@
 """The other ways to close: on a person's word, as not done, cancelled; each only where it is true."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +71,34 @@ def test_what_did_not_happen_is_left_and_its_case_closed(durban: stories.Durban)
     assert (operation.state, operation.held_at) == (State.FAILED, None)
     closed = operation.events.get(kind="closed")
     assert (closed.actor, closed.reason) == ("ann", "I asked them.")
+
+
+def test_19_the_first_cause_stays_on_top_when_the_tries_are_used_up(durban: stories.Durban) -> None:
+    durban.invoice.retry = {"attempts": 3, "base": "0s"}
+    durban.invoice.save(update_fields=["retry"])
+    operation = durban.tried(durban.invoiced(455), replace(stories.UNSENT, message="No route to Durban."))
+    for _ in range(2):
+        operation = durban.tried(operation, stories.UNSENT)
+    verdict, _, folded = page(operation).partition("<details")
+    assert "Every try is proved not done" in verdict
+    assert "What went wrong first: No route to Durban." in verdict
+    assert "The connection was refused." in folded
+
+
+def test_the_one_that_counts_is_named_and_the_surplus_stays_a_case(durban: stories.Durban) -> None:
+    operation = durban.silent(471)
+    several = stories.several(operation, "INV-1181", "INV-1182")
+    durban.looked(operation, several, actor="ann")
+    assert close(operation, "confirm-with-reference", reference="INV-1181").status_code == 303
+    shown = page(operation)
+    assert "Done, but doubled" in shown and ">Confirm with reference<" in shown
+    asked = browser_of("ann").get(f"/operations/{operation.uid}/confirm-with-reference/").content.decode()
+    assert "Which invoice counts?" in asked
+    assert close(operation, "confirm-with-reference", reference="INV-1182").status_code == 303
+    operation = durban.again(operation)
+    assert (operation.held_at, operation.destination_reference) == (None, "INV-1182")
+    assert (operation.evidence, operation.evidence_by) == (Evidence.ATTESTED, "ann")
+    assert ">Confirm with reference<" not in page(operation)
 
 
 def test_39_cancel_is_honest_before_the_send_only(durban: stories.Durban) -> None:

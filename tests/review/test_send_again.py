@@ -154,6 +154,30 @@ def test_undo_withdraws_and_a_later_deliberate_one_does_run(
     assert Attempt.objects.filter(operation=absent).count() == 2
 
 
+def test_17_a_second_deliberate_retry_is_another_command_under_the_same_key(
+    durban: stories.Durban, absent: Operation
+) -> None:
+    """The click of yesterday, pressed again, is still the old one; a new click is a new try."""
+    ann, first, second = browser_of("ann"), uuid.uuid4(), uuid.uuid4()
+    assert post(ann, absent, command=first).status_code == 303
+    durban.clock.advance(11)
+    durban.tried(durban.again(absent), stories.SILENT)
+    durban.clock.advance(31)
+    durban.looked(absent, stories.ABSENT, actor="ann")
+    assert post(ann, absent, command=first).status_code == 303
+    assert Permit.objects.count() == 1
+    assert post(ann, absent, command=second).status_code == 303
+    durban.clock.advance(11)
+    durban.tried(durban.again(absent), stories.done("INV-1190"))
+    assert "Durban Books confirmed INV-1190 at" in text(ann.get(f"/operations/{absent.uid}/"))
+    tries = Attempt.objects.filter(operation=absent)
+    assert (tries.count(), tries.values("idempotency_key").distinct().count()) == (3, 1)
+    assert set(Command.objects.filter(action="permit").values_list("command_id", flat=True)) == {
+        first,
+        second,
+    }
+
+
 def test_undo_comes_too_late_once_it_is_sent(durban: stories.Durban, absent: Operation) -> None:
     ann = browser_of("ann")
     post(ann, absent)
