@@ -163,6 +163,7 @@ def attempt_fact(attempt: Attempt, present_key: str) -> AttemptFact:
         started_at=attempt.started_at,
         sender_ended_at=attempt.sender_ended_at,
         retry_after_s=attempt.retry_after_s,
+        replayed=attempt.replayed,
         present_key=attempt.idempotency_key == present_key,
     )
 

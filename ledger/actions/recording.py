@@ -57,14 +57,18 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
 
 def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> bool:
     """Complete under a living token, in one statement."""
+    told: dict[str, object] = {"outcome": "succeeded", "reference": report.destination_reference}
+    if report.replayed:
+        told["replayed"] = True
     values: dict[str, Any] = {
         "attempt_uid": attempt_uid,
         "token_hash": tokens.token_hash(token),
         "reference": report.destination_reference,
         "http_status": report.http_status,
+        "replayed": report.replayed,
         "outcome_digest": _digest(report),
         "actor": actor,
-        "data": json.dumps({"outcome": "succeeded", "reference": report.destination_reference}),
+        "data": json.dumps(told),
     }
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement("complete"), values)
@@ -90,6 +94,7 @@ def _close(operation: Operation, attempt: Attempt, report: Report, now: datetime
     attempt.message = redact_text(report.message)
     attempt.destination_reference = report.destination_reference
     attempt.retry_after_s = report.retry_after_s
+    attempt.replayed = report.replayed
     attempt.outcome_digest = _digest(report)
     attempt.save(
         update_fields=[
@@ -102,6 +107,7 @@ def _close(operation: Operation, attempt: Attempt, report: Report, now: datetime
             "message",
             "destination_reference",
             "retry_after_s",
+            "replayed",
             "outcome_digest",
         ]
     )

@@ -226,6 +226,8 @@ def settle_attempt(
     data = {"outcome": outcome, "http_status": attempt.http_status, "error_code": attempt.error_code}
     if attempt.destination_reference:
         data["reference"] = attempt.destination_reference
+    if attempt.replayed:
+        data["replayed"] = True
     change(
         operation,
         kind=kind,

@@ -182,6 +182,8 @@ class Attempt(models.Model):
     message = models.CharField(max_length=300, blank=True)
     destination_reference = models.CharField(max_length=200, blank=True)
     retry_after_s = models.FloatField(null=True)
+    replayed = models.BooleanField(default=False, db_default=False)
+    """The answer says itself that the destination gave it before under this key."""
     outcome_digest = models.CharField(max_length=64, blank=True)
     """Digest of the outcome as reported; tells a repetition from another one."""
     cleared_at = models.DateTimeField(null=True)

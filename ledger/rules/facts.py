@@ -46,6 +46,8 @@ class AttemptFact:
     started_at: datetime | None = None
     sender_ended_at: datetime | None = None
     retry_after_s: float | None = None
+    replayed: bool = False
+    """Whether its answer said that it was given before under the same key."""
     present_key: bool = True
     """Whether it went under the key that the next one goes under."""
 
@@ -198,11 +200,13 @@ class Facts:
     def _saved(self, attempt: AttemptFact) -> bool:
         """Say whether a try was answered with an error that its key remembers.
 
-        What the contract calls not done, or being worked on, has left nothing to remember.
+        One that says so itself is. Else what by contract is not done, or being worked on, has left nothing.
         """
-        passing = attempt.error_code == IN_USE or attempt.outcome is Outcome.RETRYABLE
         status = attempt.http_status or 0
-        return attempt.present_key and status >= 400 and not passing and self.contract.saves_error(status)
+        if not attempt.present_key or status < 400:
+            return False
+        passing = attempt.error_code == IN_USE or attempt.outcome is Outcome.RETRYABLE
+        return attempt.replayed or (not passing and self.contract.saves_error(status))
 
     @property
     def declined(self) -> bool:

@@ -368,12 +368,17 @@ def _left_answer(facts: Facts, now: datetime) -> Sentence:
     return Sentence(f"Software: {left or 'none'} of {allowed}, until {{at}}.{person}", facts.deadline_at)
 
 
+def _replayed(facts: Facts) -> bool:
+    return facts.latest is not None and facts.latest.replayed
+
+
 def _result_answer(facts: Facts) -> Sentence:
     if facts.state is not State.COMPLETED:
         return Sentence("None yet.")
     number = facts.latest.number if facts.latest else 0
+    before = ", with an answer that it gave before under the same key" if _replayed(facts) else ""
     by = {
-        "answer": f"Try {number}: {facts.destination} confirmed it.",
+        "answer": f"Try {number}: {facts.destination} confirmed it{before}.",
         "lookup": f"A check found it after try {number}.",
         "attested": f"On the word of {facts.evidence_by}, not yet seen in {facts.destination}.",
     }

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
@@ -45,7 +45,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Report:
-    """What one attempt proved, as it is put on record; `message` is redacted."""
+    """What one attempt proved, as it is put on record; `message` is redacted.
+
+    `replayed`: the answer says itself that it was given before under the same key.
+    """
 
     outcome: Outcome
     destination_reference: str = ""
@@ -53,6 +56,7 @@ class Report:
     error_code: str = ""
     message: str = ""
     retry_after_s: float | None = None
+    replayed: bool = False
 
 
 def classify(
@@ -69,6 +73,26 @@ def classify(
     The contract's `when` comes before the status. Where several rules fit, the one that claims least counts:
     exists, in use, rejected, not done.
     """
+    read = _read(answer, contract, map, reference=reference, amount=amount, currency=currency)
+    return replace(read, replayed=_replayed(answer, contract))
+
+
+def _replayed(answer: Answer, contract: Contract) -> bool:
+    """Say whether a whole answer carries the header that marks a repeated one."""
+    if answer.stage != "answered" or contract.replay_header is None:
+        return False
+    return answer.headers.get(contract.replay_header.lower(), "false").strip().lower() not in ("false", "")
+
+
+def _read(
+    answer: Answer,
+    contract: Contract,
+    map: RecordMap | None,
+    *,
+    reference: str,
+    amount: Decimal | None,
+    currency: str | None,
+) -> Report:
     if answer.stage == "not_sent":
         return _report(answer, Outcome.RETRYABLE, "not_sent", words=answer.detail or "Not a byte was sent.")
     status = answer.status

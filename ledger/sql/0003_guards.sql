@@ -143,10 +143,10 @@ BEGIN
     END IF;
     IF OLD.closed_at IS NOT NULL AND
        (OLD.outcome, OLD.closed_at, OLD.lease_until, OLD.started_at, OLD.sender_ended_at, OLD.http_status, OLD.error_code,
-        OLD.message, OLD.destination_reference, OLD.token_hash)
+        OLD.message, OLD.destination_reference, OLD.replayed, OLD.token_hash)
         IS DISTINCT FROM
        (NEW.outcome, NEW.closed_at, NEW.lease_until, NEW.started_at, NEW.sender_ended_at, NEW.http_status, NEW.error_code,
-        NEW.message, NEW.destination_reference, NEW.token_hash) THEN
+        NEW.message, NEW.destination_reference, NEW.replayed, NEW.token_hash) THEN
         RAISE EXCEPTION 'the outcome of a closed attempt never changes' USING ERRCODE = 'check_violation';
     END IF;
     IF (OLD.operation_id, OLD.number, OLD.idempotency_key, OLD.payload_digest, OLD.actor, OLD.claimed_at)

@@ -11,7 +11,7 @@ WITH target AS (
     UPDATE ledger_attempt AS a
     SET outcome = 'succeeded', closed_at = tieout_now(), sender_ended_at = tieout_now(),
         started_at = COALESCE(started_at, claimed_at), destination_reference = %(reference)s,
-        http_status = %(http_status)s, outcome_digest = %(outcome_digest)s
+        http_status = %(http_status)s, replayed = %(replayed)s, outcome_digest = %(outcome_digest)s
     FROM target
     WHERE a.id = target.attempt_id AND a.token_hash = %(token_hash)s AND a.closed_at IS NULL
     RETURNING a.id, a.operation_id, a.started_at

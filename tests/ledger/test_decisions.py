@@ -278,6 +278,11 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
         Next.PERMIT,
         None,
     ),
+    "no look-up, an error came back that says it was given before": (
+        {**NO_LOOK, "attempts": (attempt(http_status=500, replayed=True),)},
+        Next.HOLD,
+        UNPROVED,
+    ),
     "no look-up, it is said to exist": (
         {**NO_LOOK, "attempts": (attempt(http_status=520, error_code=EXISTS),)},
         Next.HOLD,

@@ -32,6 +32,8 @@ def test_a_new_generation_needs_proof_for_every_attempt_and_a_key_that_would_not
         known, contract=contract(), attempts=(attempt(1, Outcome.REJECTED, error_code=DECLINED),)
     )
     assert new_generation(declined)
+    repeated = attempt(1, Outcome.RETRYABLE, http_status=429, replayed=True)
+    assert new_generation(replace(known, contract=contract(saves="2xx"), attempts=(repeated,)))
     assert new_generation(replace(known, contract=contract(), same_account=False)), "another account"
     for serves in (
         replace(known, contract=contract(saves="2xx")),

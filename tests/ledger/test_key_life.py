@@ -24,6 +24,7 @@ from ledger import actions
 from ledger.destinations import lookups
 from ledger.models import Attempt, Operation, OperationType
 from ledger.rules.errors import NotNow
+from ledger.rules.leaves import seven
 from ledger.rules.states import State
 from ledger.worker import tasks
 from ledger.worker.sweep import Sweep
@@ -217,6 +218,20 @@ def test_27_an_error_that_was_received_and_is_saved_is_not_asked_for_again(
     assert (seen.generation, seen.first_sent_at) == (2, second.started_at), "its window begins anew"
 
 
+def test_27_an_answer_that_says_it_was_given_before_is_not_asked_for_again(
+    books: Sandbox, clock: Clock
+) -> None:
+    """By contract a 429 is not done, and only a 2xx is saved; this destination has saved it all the same."""
+    operation = make.handed(kind("told"), "told/1")
+    books.faults("replay_error", "told/1", arg=429)
+    turn()
+    pass_time(clock, 0.1, turns=4)
+    assert standing(operation) == "completed"
+    assert tries(books, operation) == (3, 3, 1)
+    told = operation.attempts.order_by("number").values_list("replayed", flat=True)
+    assert (list(told), len(keys_of(operation))) == ([False, True, False], 2)
+
+
 def test_28_the_window_is_looked_at_in_the_claim_with_its_margin(books: Sandbox, clock: Clock) -> None:
     """24 h, less ten minutes, less the lease of one minute that the second send would need."""
     of = kind("window", looks=False)
@@ -228,6 +243,13 @@ def test_28_the_window_is_looked_at_in_the_claim_with_its_margin(books: Sandbox,
         tasks.send(operation.pk)
     assert [standing(one) for one in (early, late)] == ["completed", "uncertain: unproved"]
     assert [tries(books, one) for one in (early, late)] == [(2, 2, 1), (1, 1, 1)]
+    told = [
+        name
+        for name, answer in seven(actions.facts(make.again(early)), clock.now())
+        if "before" in str(answer)
+    ]
+    assert told == ["Which try produced the result, and how do we know?"]
+    assert early.events.get(kind="recorded", state_to="completed").data["replayed"] is True
     turn()
     assert tries(books, late) == (1, 1, 1)
 

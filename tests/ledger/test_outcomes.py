@@ -222,6 +222,16 @@ def test_an_in_use_key_keeps_its_retry_after() -> None:
     assert read(answered(409, retry_after="5")).retry_after_s == 5
 
 
+def test_an_answer_may_say_itself_that_it_was_given_before() -> None:
+    marked = Contract(replay_header="Idempotent-Replayed")
+    for status in (201, 409, 429, 500):
+        body = invoice() if status == 201 else None
+        assert read(answered(status, body, idempotent_replayed="true"), marked).replayed
+        for first in (answered(status, body), answered(status, body, idempotent_replayed="false")):
+            assert not read(first, marked).replayed
+        assert not read(answered(status, body, idempotent_replayed="true")).replayed, "no header is agreed"
+
+
 # --- words
 
 
