@@ -16,7 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from ledger.rules.errors import TieoutError
 
-Right = Literal["look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask", "approve"]
+Right = Literal["look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask", "approve", "resume"]
 
 _REVIEWER: frozenset[Right] = frozenset(
     {"look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask"}
@@ -25,10 +25,11 @@ RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
     "approver": _REVIEWER | {"approve"},
-    "administrator": frozenset({"look"}),
+    "administrator": frozenset({"look", "resume"}),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
+NO_ADMINISTRATOR = "An administrator resumes it: destinations are theirs."
 NO_APPROVER = "An approver decides this; your role asks."
 
 
@@ -66,7 +67,7 @@ def may(user: User | AnonymousUser, right: Right) -> bool:
 def require(user: User, right: Right) -> None:
     """Raise NotAllowed where the person's roles do not include the right."""
     if not may(user, right):
-        raise NotAllowed(lacking(user))
+        raise NotAllowed(NO_ADMINISTRATOR if right == "resume" else lacking(user))
 
 
 def lacking(user: User) -> str:

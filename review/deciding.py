@@ -1,4 +1,4 @@
-"""What a person does: check, allow, withdraw, attest, end, cancel. Who may is asked here, the rest below."""
+"""What a person does: check, allow, attest, end, cancel, resume … Who may is asked here, the rest below."""
 
 import uuid
 
@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.models import Lookup, Operation, Permit
+from ledger.models import Lookup, Operation, Pause, Permit
 from ledger.rules import actors
 from review import checking
 from review.access import require
@@ -71,4 +71,12 @@ def cancel(operation: Operation, *, person: User, reason: str, command_id: uuid.
     require(person, "cancel")
     actions.cancel(
         operation.pk, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
+    )
+
+
+def resume(pause: Pause, *, person: User, reason: str, command_id: uuid.UUID) -> Pause:
+    """Let a paused destination be used again."""
+    require(person, "resume")
+    return actions.resume(
+        pause.uid, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
     )

@@ -6,9 +6,9 @@ from math import ceil
 
 from django.urls import reverse
 
-from ledger.models import Operation
+from ledger.models import Operation, Pause
 from ledger.rules.leaves import SITTING, Action, seven
-from ledger.rules.states import Outcome, State
+from ledger.rules.states import State
 from review import amounts, beside, sentences, timeline, trail, window, wording
 from review.instants import instant, say
 from review.reading import Door, Reading
@@ -69,6 +69,7 @@ class Panel:
     trail: list[trail.Line]
     related: list[tuple[Operation, wording.Badge]]
     undo_left: int
+    pause: Pause | None
     decided: bool
 
     @property
@@ -109,6 +110,7 @@ def panel(reading: Reading) -> Panel:
         trail=[trail.line(event, there=reading.there) for event in reading.events],
         related=[(other, _related_badge(other)) for other in reading.related],
         undo_left=_undo_left(reading),
+        pause=reading.pause if _concerned(reading) else None,
         decided=_primary(reading) in (None, Action.UNDO),
     )
 
@@ -128,7 +130,7 @@ def _front(reading: Reading) -> list[Action]:
     first = [Action.SEND_AGAIN, Action.CHECK] if reading.facts.has_lookup else [Action.SEND_AGAIN]
     if reading.trouble is not None:
         return [Action.CHECK]
-    if reading.state is State.FAILED and latest is not None and latest.outcome is Outcome.REJECTED:
+    if reading.state is State.FAILED and latest is not None and latest.refused_itself:
         return [Action.CORRECT, *first]
     if reading.facts.has_lookup:
         return first if reading.leaves[Action.SEND_AGAIN].allowed else first[::-1]
@@ -200,6 +202,11 @@ def _after_permit(reading: Reading) -> Iterator[str]:
     if reading.state is State.RUNNING and spent is not None and spent.attempt_id == reading.attempts[-1].pk:
         reversal = f"It can no longer be undone here; what reverses it is done in {reading.there}."
         yield f"Allowed by {wording.who(spent.actor)}. {reversal}"
+
+
+def _concerned(reading: Reading) -> bool:
+    """Say whether a pause of its destination keeps anything of this operation waiting."""
+    return reading.state is not State.COMPLETED and not reading.facts.cancelled
 
 
 def _undo_left(reading: Reading) -> int:

@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, Qu
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Extract, JSONObject
 
-from ledger.models import Attempt, Case, Lookup, Operation, OperationType, Permit
+from ledger.models import Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
 from ledger.rules.states import UNFINISHED, CaseKind, State
 from review.filters import Filter
 
@@ -63,7 +63,7 @@ def counts(now: datetime) -> Counts:
         views={view: min(count, COUNTED) for view, count in found.items()},
         currencies=sorted(row["currency"] for row in by_currency if row["currency"]),
         more=found["open"] > COUNTED,
-        without_operation=Case.objects.open().filter(operation=None).count(),
+        without_operation=Case.objects.open().filter(operation=None, pause=None).count(),
     )
 
 
@@ -92,7 +92,7 @@ def _open_case() -> FilteredRelation:
 
 
 def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
-    """Add the latest try, the latest check that saw its end, and the open permit, each as one JSON value."""
+    """Add the latest try, the latest check that saw its end and the open permit as JSON, and any pause."""
     own = OuterRef("pk")
     last = Attempt.objects.filter(operation=own).order_by("-number")
     lookups = Lookup.objects.filter(~Exists(_unseen()), operation=own).order_by("-asked_at", "-id")
@@ -117,6 +117,7 @@ def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
         seen=Subquery(lookups.annotate(found=seen).values("found")[:1]),
         tried=Subquery(last.annotate(found=tried).values("found")[:1]),
         permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
+        paused=Exists(Pause.objects.open().filter(destination=OuterRef("operation_type__destination"))),
     )
     return told
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import OuterRef, Prefetch, Subquery
 
 from ledger import actions
-from ledger.models import Attempt, Case, Event, Lookup, Operation, Permit, TieoutNow, database_now
+from ledger.models import Attempt, Case, Event, Lookup, Operation, Pause, Permit, TieoutNow, database_now
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.states import State, Verdict
@@ -57,6 +57,8 @@ class Reading:
     permits: list[Permit]
     events: list[Event]
     case: Case | None
+    pause: Pause | None
+    """That of its destination."""
     latest: Lookup | None
     sitting: Lookup | None
     related: list[Operation]
@@ -125,7 +127,8 @@ class Reading:
         """Tells two readings apart that a person would see as different."""
         lookup = self.lookups[0].pk if self.lookups else None
         permit, effective_at = (self.permit.pk, self.permit.effective_at) if self.permit else (None, None)
-        return _mark(self.operation.revision, lookup, permit, effective_at, now=self.now)
+        pause = self.pause.pk if self.pause else None
+        return _mark(self.operation.revision, lookup, permit, pause, effective_at=effective_at, now=self.now)
 
     @cached_property
     def leaves(self) -> dict[Action, Leave]:
@@ -173,37 +176,39 @@ def mark_of(uid: uuid.UUID) -> str | None:
     """Return the mark that a reading would have now, by one query; None where there is no such operation."""
     lookups = Lookup.objects.filter(operation=OuterRef("pk")).order_by("-id")
     permits = Permit.objects.open().filter(operation=OuterRef("pk"))
+    pauses = Pause.objects.open().filter(destination=OuterRef("operation_type__destination"))
     seen = Operation.objects.filter(uid=uid).values_list(
         "revision",
         Subquery(lookups.values("pk")[:1]),
         Subquery(permits.values("pk")[:1]),
+        Subquery(pauses.values("pk")[:1]),
         Subquery(permits.values("effective_at")[:1]),
         TieoutNow(),
     )
-    return next((_mark(*parts, now=now) for *parts, now in seen), None)
+    return next((_mark(*rows, effective_at=at, now=now) for *rows, at, now in seen), None)
 
 
-def _mark(
-    revision: int, lookup: int | None, permit: int | None, effective_at: datetime | None, *, now: datetime
-) -> str:
+def _mark(*rows: int | None, effective_at: datetime | None, now: datetime) -> str:
     effective = effective_at is not None and effective_at <= now
-    return f"{revision}-{lookup or 0}-{permit or 0}-{int(effective)}"
+    return "-".join(str(row or 0) for row in (*rows, int(effective)))
 
 
 def read(operation: Operation, person: User) -> Reading:
     """Read everything that the page of one operation shows; a fixed number of queries."""
     now = database_now()
+    facts = actions.facts(operation)
     attempts = list(operation.attempts.order_by("number").select_related("permit"))
     return Reading(
         operation=operation,
         now=now,
         person=person,
-        facts=actions.facts(operation),
+        facts=facts,
         attempts=attempts,
         lookups=list(operation.lookups.order_by("-id")[:LOOKUPS_SHOWN]),
         permits=list(operation.permits.order_by("id")),
         events=list(operation.events.order_by("-id")[:EVENTS_SHOWN]),
         case=operation.cases.open().first(),
+        pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_lookup(operation, tuple(attempts)),
         sitting=actions.sitting(operation, person.get_username(), now=now),
         related=_related(operation),
@@ -218,6 +223,11 @@ def _linked(operation: Operation) -> list[Operation]:
     if operation.corrected_at is None:
         return []
     return list(operation.corrections.order_by("correction_number"))
+
+
+def _pause(operation: Operation) -> Pause | None:
+    pauses = operation.operation_type.destination.pauses.open()
+    return pauses.select_related("destination").first()
 
 
 def _related(operation: Operation) -> list[Operation]:

@@ -113,6 +113,8 @@ def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:
     state = State(operation.state)
     if state is State.RUNNING:
         return False, f"Answer by {instant(operation.lease_until, now)}"
+    if operation.paused and operation.held_at is None and state in (State.PENDING, State.UNCERTAIN):
+        return False, "Paused"
     if state is State.PENDING:
         at = operation.next_try_at
         return False, f"Next try {instant(at, now)}" if at and at > now else "Next try now"

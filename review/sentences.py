@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ledger.models import Attempt
-from ledger.rules.facts import IN_USE, LEASE_EXPIRED
+from ledger.rules.facts import IN_USE, LEASE_EXPIRED, REFUSES_US
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
 from review import amounts, wording
 from review.instants import instant, span
@@ -164,7 +164,8 @@ def _failed(reading: Reading) -> str:
         )
     latest = reading.attempts[-1] if reading.attempts else None
     if latest is not None and latest.outcome == Outcome.REJECTED:
-        return f"{there} refused it: {_cause(latest)}. Nothing was created."
+        what = "our credentials" if latest.http_status in REFUSES_US else "it"
+        return f"{there} refused {what}: {_cause(latest)}. Nothing was created."
     at = _when(reading, latest.closed_at if latest else None)
     cause = reading.operation.first_cause.rstrip(".")
     first = f" What went wrong first: {cause}." if cause else ""
@@ -239,6 +240,8 @@ def _pending(reading: Reading) -> str:
     facts, seen = reading.facts, reading.seen
     if seen is not None and seen.live:
         return f"It waits to be sent, and {reading.there} already holds {seen.match['id']} for it."
+    if facts.paused_at is not None:
+        return f"Nothing exists there. It waits until {reading.there} is resumed."
     if facts.next_try_at is None or facts.next_try_at <= reading.now:
         return (
             f"Nothing exists there. {'It is sent now.' if facts.by_tieout else 'Its automation may try now.'}"

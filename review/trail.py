@@ -26,6 +26,8 @@ _DID = {
     "closed": "closed the case.",
     "reopened": "took it up again.",
     "settled": "settled it.",
+    "paused": "paused {there}.",
+    "resumed": "resumed {there}.",
 }
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from review.views import decisions, operation, queue, runs
+from review.views import decisions, operation, pauses, queue, runs
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -14,6 +14,7 @@ urlpatterns = [
         path(f"operations/<uuid:uid>/{way}/", decisions.decide, {"way": way}, name=f"operation-{way}")
         for way in decisions.DECISIONS
     ),
+    path("pauses/<uuid:uid>/", pauses.show, name="pause"),
     path("runs/", runs.index, name="runs"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
 ]

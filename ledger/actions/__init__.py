@@ -8,6 +8,7 @@ from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
 from ledger.actions.extending import extend
 from ledger.actions.looking import before_send, keep_lookup
+from ledger.actions.pausing import resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
 from ledger.actions.reading import correction_of, facts, latest_lookup, lookup_fact, sitting
@@ -50,6 +51,7 @@ __all__ = [
     "record",
     "refuse",
     "reopen",
+    "resume",
     "same_rules",
     "settle",
     "sitting",

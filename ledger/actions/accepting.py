@@ -83,14 +83,14 @@ def claim(submission: Submission, *, actor: str) -> Reply:
     )
     try:
         operation_id = _accept(submission, prepared, actor=actor, claim=ticket)
-        if operation_id is None:
+        attempt = Attempt.objects.filter(uid=ticket.attempt_uid).first() if operation_id else None
+        if operation_id is None or attempt is None:  # the key is taken, or its destination is paused
             return _again(submission, prepared, actor=actor, ticket=ticket)
     except IntegrityError as error:
         if "caller_id" not in str(error):
             raise
         raise _elsewhere() from None
     operation = Operation.objects.select_related("operation_type__destination").get(pk=operation_id)
-    attempt = operation.attempts.get(uid=ticket.attempt_uid)
     return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=_warnings(prepared))
 
 
@@ -106,7 +106,7 @@ def _accept(
             return None
         operation_id: int = row[0]
         # The insert may have waited long for a key that was then given up: no lease is born expired.
-        if claim is not None and row[1] < claim.lease_s - 1:
+        if claim is not None and row[1] is not None and row[1] < claim.lease_s - 1:
             _whole_lease(operation_id, claim)
     return operation_id
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ledger.actions import people
 from ledger.actions.asking import ask_locked, lapse_locked, void_changed
-from ledger.actions.changing import Word, answer_asked, first_time, locked
+from ledger.actions.changing import Word, answer_asked, first_time, given, locked
 from ledger.actions.reading import facts
 from ledger.models import Approval, Operation
 from ledger.rules.approvals import OVERRIDES, Answer, Ask
@@ -30,7 +30,7 @@ def override(
     looked_at: datetime,
 ) -> Approval:
     """Ask to go ahead where nothing can be looked up: absence attested by hand, with where and when."""
-    word, where = Word(actor, people.given(reason), command_id), where.strip()
+    word, where = Word(actor, given(reason), command_id), where.strip()
     if ask not in OVERRIDES:
         raise Malformed("An override ends in: it did not happen, or one more try.")
     if not where or len(where) > WHERE_MAX or not where.isprintable():
@@ -70,7 +70,7 @@ def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uui
         changed = void_changed(operation)
         if not changed:
             people.require(operation, Action.APPROVE, actor=actor, now=now)
-            why = people.given(reason) if reason.strip() else AGREED
+            why = given(reason) if reason.strip() else AGREED
             answer_asked(operation, approval, Answer.APPROVED, actor=actor, reason=why, command_id=command_id)
             word = Word(approval.maker, approval.reason, command_id)
             CARRY_OUT[Ask(approval.action)](operation, now, word, approval)
@@ -80,12 +80,12 @@ def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uui
 
 def refuse(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Refuse what somebody else asked; the operation stays as it is, and the request on record."""
-    _answer(approval_uid, Answer.REFUSED, Action.REFUSE, word=Word(actor, people.given(reason), command_id))
+    _answer(approval_uid, Answer.REFUSED, Action.REFUSE, word=Word(actor, given(reason), command_id))
 
 
 def take_back(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
     """Take one's own request back."""
-    word = Word(actor, people.given(reason), command_id)
+    word = Word(actor, given(reason), command_id)
     _answer(approval_uid, Answer.WITHDRAWN, Action.TAKE_BACK, word=word)
 
 

@@ -11,8 +11,18 @@ from django.db import transaction
 
 from ledger.models import Approval, Attempt, Command, Event, Operation, TieoutNow, database_now
 from ledger.rules.approvals import Answer
-from ledger.rules.errors import Conflict, LostRace, NotFound
+from ledger.rules.errors import Conflict, LostRace, Malformed, NotFound
 from ledger.rules.states import State
+
+REASON_MAX = 1000
+
+
+def given(reason: str) -> str:
+    """Return a person's reason; raises Malformed where there is none that can be kept."""
+    reason = reason.strip()
+    if not reason or len(reason) > REASON_MAX or "\0" in reason:
+        raise Malformed(f"Give a reason: 1 to {REASON_MAX} characters.")
+    return reason
 
 
 @dataclass(frozen=True)

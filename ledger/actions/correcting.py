@@ -9,9 +9,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from ledger.actions.changing import change, first_time, locked, void_asked
+from ledger.actions.changing import REASON_MAX, change, first_time, given, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, void_permit
-from ledger.actions.people import REASON_MAX, given
 from ledger.actions.reading import facts
 from ledger.actions.submission import (
     Prepared,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ledger.actions import resolving
 from ledger.actions.asking import ask_locked, needs_second
-from ledger.actions.changing import Word, change, first_time, locked
+from ledger.actions.changing import Word, change, first_time, given, locked
 from ledger.actions.holding import cancel_locked
 from ledger.actions.reading import facts, lookup_fact, sitting
 from ledger.models import Approval, Lookup, Operation, Permit
@@ -17,7 +17,6 @@ from ledger.rules.leaves import UNDO, Action, leaves, permit_lapses_at
 from ledger.rules.states import Evidence, State
 
 REFERENCE_MAX = 200
-REASON_MAX = 1000
 
 
 def require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
@@ -28,14 +27,6 @@ def require(operation: Operation, action: Action, *, actor: str, now: datetime) 
     leave = open_to[action]
     if not leave.allowed:
         raise NotNow(str(leave.why), sentence=leave.why)
-
-
-def given(reason: str) -> str:
-    """Return a reason as it is kept; raises Malformed where there is none that can be kept."""
-    reason = reason.strip()
-    if not reason or len(reason) > REASON_MAX or "\0" in reason:
-        raise Malformed(f"Give a reason: 1 to {REASON_MAX} characters.")
-    return reason
 
 
 def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Permit:

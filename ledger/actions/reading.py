@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q, Subquery
 
-from ledger.models import Approval, Attempt, Event, Lookup, Operation, Permit
+from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, stricter
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
@@ -44,6 +44,7 @@ def facts(operation: Operation) -> Facts:
         next_try_at=operation.next_try_at,
         look_count=operation.look_count,
         held_at=operation.held_at,
+        paused_at=_paused_at(operation),
         cancelled=operation.cancelled_at is not None,
         corrected=stands is not None,
         correction=State(stands.state) if stands is not None else None,
@@ -53,6 +54,11 @@ def facts(operation: Operation) -> Facts:
         evidence=operation.evidence,
         evidence_by=operation.evidence_by,
     )
+
+
+def _paused_at(operation: Operation) -> datetime | None:
+    pauses = Pause.objects.open().filter(destination=operation.operation_type.destination_id)
+    return pauses.values_list("paused_at", flat=True).first()
 
 
 def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[AskedFact | None, str]:

@@ -16,6 +16,7 @@ from ledger.actions.holding import (
     void_permit,
     withdraw_locked,
 )
+from ledger.actions.pausing import pause_locked
 from ledger.actions.reading import facts, latest_lookup, lookup_fact, match_of
 from ledger.actions.told import SURPLUS, check_told, heed_late, told_late
 from ledger.models import Attempt, Operation, Permit
@@ -238,6 +239,8 @@ def settle_attempt(
         data=data,
         **fields,
     )
+    if conclusion.pauses:
+        pause_locked(operation, attempt, now)
     _after(operation, conclusion, now)
     return conclusion
 

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from ledger.actions.changing import REASON_MAX
 from ledger.actions.correcting import Correction
-from ledger.actions.people import REASON_MAX
 from ledger.rules import keys
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report

@@ -6,6 +6,7 @@ from ledger.models.clock import TieoutNow, database_now
 from ledger.models.destination import Destination, OperationType
 from ledger.models.evidence import Case, Command, Event, Lookup
 from ledger.models.operation import Attempt, Operation, Permit
+from ledger.models.pause import Pause, Refusal
 
 __all__ = [
     "ApiToken",
@@ -19,7 +20,9 @@ __all__ = [
     "Lookup",
     "Operation",
     "OperationType",
+    "Pause",
     "Permit",
+    "Refusal",
     "TieoutNow",
     "database_now",
 ]

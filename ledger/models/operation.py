@@ -9,19 +9,26 @@ from django.db.models import F, Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
+from ledger.models.pause import Pause
 from ledger.rules.states import EFFECT, UNFINISHED, Evidence, Outcome, State
 
 
 class OperationQuerySet(models.QuerySet["Operation"]):
     """Questions about operations."""
 
+    def reachable(self) -> Self:
+        """Operations whose destination is not paused."""
+        destination = models.OuterRef("operation_type__destination")
+        return self.exclude(models.Exists(Pause.objects.open().filter(destination=destination)))
+
     def due(self, now: datetime) -> Self:
-        """Waiting operations that Tieout performs and whose next try is due."""
-        return self.filter(state=State.PENDING, operation_type__performed_by="tieout", next_try_at__lte=now)
+        """Waiting operations that Tieout performs, whose next try is due and possible."""
+        due = self.filter(state=State.PENDING, operation_type__performed_by="tieout", next_try_at__lte=now)
+        return due.reachable()
 
     def permitted(self, now: datetime) -> Self:
-        """Operations of Tieout's whose open permit has taken effect and not lapsed."""
-        return self.filter(
+        """Operations of Tieout's whose open permit has taken effect, has not lapsed and can be used."""
+        return self.reachable().filter(
             operation_type__performed_by="tieout",
             state__in=[State.UNCERTAIN, State.FAILED],
             permits__in=Permit.objects.open().filter(effective_at__lte=now, lapses_at__gt=now),
@@ -32,8 +39,8 @@ class OperationQuerySet(models.QuerySet["Operation"]):
         return self.filter(state=State.RUNNING, lease_until__lte=now)
 
     def to_look_up(self, now: datetime) -> Self:
-        """Uncertain operations whose next look-up, or other resolution, is due."""
-        return self.filter(state=State.UNCERTAIN, look_at__lte=now)
+        """Uncertain operations whose next look-up, or other resolution, is due and possible."""
+        return self.reachable().filter(state=State.UNCERTAIN, look_at__lte=now)
 
     def held(self) -> Self:
         """Operations that wait for a person."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ledger.rules.facts import EXISTS, IN_USE, LEASE_EXPIRED, Facts, LookupFact, PermitFact
+from ledger.rules.facts import EXISTS, IN_USE, LEASE_EXPIRED, REFUSES_US, Facts, LookupFact, PermitFact
 from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
 
 LOOKS = 3
@@ -12,6 +12,8 @@ LOOKS = 3
 DOUBLINGS_MAX = 60
 MOVED = "What it corrects is no longer as it was when it was corrected."
 """Why a correction is not sent: with what is there now, it could make a second effect."""
+PAUSED_S = 60.0
+"""How long to wait, before asking again, for a destination that is paused."""
 
 
 class Next(StrEnum):
@@ -48,6 +50,8 @@ class Conclusion:
     why: str
     next_try_at: datetime | None = None
     case: CaseKind | None = field(default=None)
+    pauses: bool = False
+    """Whether nothing more may go to its destination: it refused our credentials."""
 
 
 def pause_s(facts: Facts, jitter: float, *, retry_after_s: float | None = None) -> float:
@@ -69,8 +73,14 @@ def conclude(
         return Conclusion(State.UNCERTAIN, "Accepted, not final: looked up until it is.")
     if outcome is Outcome.UNCERTAIN:
         return Conclusion(State.UNCERTAIN, "No answer that proves anything: it may have happened.")
+    latest = facts.latest
+    pauses = outcome is Outcome.REJECTED and latest is not None and latest.http_status in REFUSES_US
     if earlier:
-        return Conclusion(State.UNCERTAIN, "This try did nothing, but an earlier one is still in doubt.")
+        why = "This try did nothing, but an earlier one is still in doubt."
+        return Conclusion(State.UNCERTAIN, why, pauses=pauses)
+    if pauses:
+        why = "The destination refused our credentials; nothing was done."
+        return Conclusion(State.FAILED, why, pauses=True)
     if outcome is Outcome.REJECTED:
         return Conclusion(
             State.FAILED, "The destination refused it; nothing was done.", case=CaseKind.REFUSED
@@ -84,14 +94,22 @@ def conclude(
 def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
     """Answer for worker, API and page alike what happens next to an operation."""
     step = _decide(facts, now, jitter)
-    if step.next is not Next.SEND or not facts.original_moved:
-        return step
-    if facts.permit is None:
-        return Step(Next.HOLD, MOVED, case=CaseKind.THERE_AFTER_ALL)
-    return Step(Next.LAPSE, MOVED) if facts.permit.by_person else step
+    if step.next is Next.SEND and facts.original_moved:
+        if facts.permit is None:
+            return Step(Next.HOLD, MOVED, case=CaseKind.THERE_AFTER_ALL)
+        if facts.permit.by_person:
+            return Step(Next.LAPSE, MOVED)
+    if facts.paused_at is not None and step.next in _WANTS_TO_REACH:
+        why = f"{facts.destination} is paused, for it refused our credentials: it waits for a person."
+        return Step(Next.WAIT, why, at=now + timedelta(seconds=PAUSED_S))
+    return step
+
+
+_WANTS_TO_REACH = (Next.SEND, Next.LOOK, Next.PERMIT)
 
 
 def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
+    """Say what would come next at a destination that can be used."""
     if facts.permit is not None and facts.state in (State.UNCERTAIN, State.FAILED):
         return _permitted(facts, facts.permit, now)
     match facts.state:
@@ -106,7 +124,7 @@ def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
         case State.PENDING:
             if facts.held:
                 return Step(Next.HOLD, "It needs a person.")
-            if facts.attempts and not facts.within_limits(now):
+            if facts.attempts and facts.paused_at is None and not facts.within_limits(now):
                 return Step(Next.FAIL, "Its tries are used up.", case=CaseKind.LIMIT)
             return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
         case State.UNCERTAIN:
@@ -154,14 +172,15 @@ def _resolve(facts: Facts, now: datetime, jitter: float) -> Step:
 
 
 def _await_final(facts: Facts, now: datetime, jitter: float) -> Step:
-    """Keep looking at what was accepted until it is final, or too long has passed."""
+    """Keep looking at what was accepted until it is final; a last look comes when too long has passed."""
     since = facts.taken_at or (facts.lookup.asked_at if facts.lookup else now)
     until = since + timedelta(seconds=facts.contract.final_within_s)
-    if now >= until:
+    looked_last = not facts.has_lookup or (facts.lookup is not None and facts.lookup.asked_at >= until)
+    if now >= until and looked_last:
         return Step(Next.HOLD, "Accepted, and not final in time.", case=CaseKind.ACCEPTED)
     if not facts.has_lookup:
         return Step(Next.WAIT, "Accepted; nobody can look, so its final word is awaited.", at=until)
-    if facts.lookup is None:
+    if facts.lookup is None or now >= until:
         return Step(Next.LOOK, "Accepted; its final word is looked up.", at=now)
     elapsed = max((facts.lookup.asked_at - since).total_seconds(), 0)
     pause = min(max(elapsed, facts.policy.base_s), facts.policy.cap_s) * (1 - jitter / 4)

@@ -17,6 +17,8 @@ IN_USE = "in_use"
 """The error code of an answer that says the key is being worked on."""
 EXISTS = "exists"
 """The error code of an answer that says it is there already."""
+REFUSES_US = frozenset({401, 403})
+"""Statuses of a rejection that is about our credentials, not about this operation."""
 DECLINED = "declined"
 """The error code of an answer whose record is there and was declined."""
 
@@ -50,6 +52,11 @@ class AttemptFact:
     """Whether its answer said that it was given before under the same key."""
     present_key: bool = True
     """Whether it went under the key that the next one goes under."""
+
+    @property
+    def refused_itself(self) -> bool:
+        """Whether the destination refused what it sent, not who sent it."""
+        return self.outcome is Outcome.REJECTED and self.http_status not in REFUSES_US
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,8 @@ class Facts:
     next_try_at: datetime | None = None
     look_count: int = 0
     held_at: datetime | None = None
+    paused_at: datetime | None = None
+    """Since when nothing goes to its destination, which refused our credentials; None while it takes them."""
     cancelled: bool = False
     corrected: bool = False
     """Whether a correction has taken its place: then it never runs again."""

@@ -115,6 +115,12 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
     refusal = _never_again(facts)
     if refusal is not None:
         return refusal
+    if facts.paused_at is not None:
+        return no(
+            f"{facts.destination} is paused since {{at}}: it refused our credentials. "
+            "An administrator resumes it first.",
+            facts.paused_at,
+        )
     if facts.lookup is not None and facts.found_something:
         return _found(facts.destination, facts.lookup)
     if facts.has_lookup:

@@ -72,6 +72,8 @@ class CaseKind(StrEnum):
     """Failed or waiting, and the destination holds it all the same."""
     LAPSED = "lapsed"
     """A permit was given and nobody used it in time."""
+    PAUSED = "paused"
+    """A destination refuses our credentials; one case for all that it refused."""
     NEVER_SUBMITTED = "never_submitted"
     """The destination holds it, and Tieout has no operation for it."""
 

@@ -91,7 +91,10 @@ def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
     over = Q(pk__in=[])
     for elapsed_s, kinds in types.items():
         over |= Q(operation_type__in=kinds, accepted_at__lte=now - timedelta(seconds=elapsed_s))
-    tried = Operation.objects.filter(state=State.PENDING, attempt_count__gt=0, next_try_at__lte=now)
+    # While its destination is paused, no time runs out.
+    tried = Operation.objects.reachable().filter(
+        state=State.PENDING, attempt_count__gt=0, next_try_at__lte=now
+    )
     return tried.filter(over, held_at=None)
 
 

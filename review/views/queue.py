@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from ledger.models import Operation, OperationType, database_now
-from review import filters, queue
+from review import filters, pausing, queue
 from review.access import people_only
 from review.place import carry
 from review.row import Row
@@ -38,6 +38,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "rows": [
             (Row.of(row, now), carry(chosen, number)) for number, row in enumerate(found[: queue.SHOWN], 1)
         ],
+        "pauses": pausing.open_pauses(),
         "more": len(found) > queue.SHOWN,
         "shown": queue.SHOWN,
         "choices": _choices(chosen, counted, types),

@@ -9,6 +9,7 @@ Where an outcome takes its operation (`conclude`); "doubt" is an earlier attempt
 | uncertain | uncertain               | uncertain               | uncertain        |
 | retryable | pending                 | failed, case: limit     | uncertain        |
 | rejected  | failed, case: refused   | failed, case: refused   | uncertain        |
+| 401, 403  | failed, paused          | failed, paused          | uncertain        |
 
 How doubt is resolved (`decide`), the first line that fits:
 
@@ -23,7 +24,7 @@ How doubt is resolved (`decide`), the first line that fits:
 | several; differs                                       | hold             | several; differs |
 | held                                                   | hold             |                  |
 | accepted, or one match that is pending, not too long   | look             |                  |
-| the same, too long                                     | hold             | accepted         |
+| the same, too long, and looked at since                | hold             | accepted         |
 | a look-up, and nobody has looked since the last try    | look             |                  |
 | absent, proof, within limits                           | retry            |                  |
 | absent, proof, at the limits                           | fail             | absent           |
@@ -33,6 +34,7 @@ How doubt is resolved (`decide`), the first line that fits:
 | nothing of that, with a look-up                        | hold             | could not look   |
 | nothing of that, without, silence to the lease's end   | hold             | expired          |
 | nothing of that, without                               | hold             | unproved         |
+| send, look or permit, and the destination is paused    | wait             |                  |
 """
 
 from dataclasses import replace
@@ -104,6 +106,23 @@ CONCLUSIONS = {
 }
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_of_our_credentials_pauses_instead_of_opening_a_case(status: int) -> None:
+    refused = attempt(2, Outcome.REJECTED, http_status=status)
+    sure = conclude(facts(attempts=(refused,)), Outcome.REJECTED, now=NOON, jitter=0)
+    doubt = conclude(facts(attempts=(attempt(), refused)), Outcome.REJECTED, now=NOON, jitter=0)
+    assert (sure.state, sure.case, sure.pauses) == (State.FAILED, None, True)
+    assert (doubt.state, doubt.case, doubt.pauses) == (State.UNCERTAIN, None, True)
+    unlisted = facts(attempts=(replace(refused, outcome=Outcome.UNCERTAIN),))
+    assert not conclude(unlisted, Outcome.UNCERTAIN, now=NOON, jitter=0).pauses
+
+
+def test_what_waits_for_a_paused_destination_runs_into_no_limit() -> None:
+    over = facts(state=State.PENDING, accepted_at=NOON - 13 * HOUR, paused_at=NOON - 2 * HOUR)
+    assert decide(over, NOON).next is Next.WAIT
+    assert decide(replace(over, paused_at=None), NOON).next is Next.FAIL
+
+
 @pytest.mark.parametrize("outcome", Outcome)
 def test_an_outcome_speaks_for_its_own_attempt_only(outcome: Outcome) -> None:
     sure = (attempt(1, Outcome.RETRYABLE), attempt(2, outcome))
@@ -169,6 +188,7 @@ def test_pauses_double_up_to_their_cap_and_jitter_takes_off_up_to_half() -> None
 
 NO_LOOK = {"has_lookup": False}
 UNPROVED = CaseKind.UNPROVED
+PAUSED: dict[str, Any] = {"paused_at": NOON - HOUR}
 RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
     "a permit": ({"permit": PERMIT}, Next.SEND, None),
     "a permit and absence": ({"permit": PERMIT, "lookup": PROOF}, Next.SEND, None),
@@ -177,6 +197,16 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
     "a permit, and a pending one": ({"permit": PERMIT, "lookup": PENDING_RECORD}, Next.LAPSE, None),
     "a permit, and several": ({"permit": PERMIT, "lookup": SEVERAL}, Next.LAPSE, None),
     "a lapsed permit": ({"permit": replace(PERMIT, lapses_at=NOON)}, Next.LAPSE, CaseKind.LAPSED),
+    "paused, a permit": ({**PAUSED, "permit": PERMIT}, Next.WAIT, None),
+    "paused, a lapsed permit": (
+        {**PAUSED, "permit": replace(PERMIT, lapses_at=NOON)},
+        Next.LAPSE,
+        CaseKind.LAPSED,
+    ),
+    "paused, not looked at yet": ({**PAUSED}, Next.WAIT, None),
+    "paused, key remembered": ({**PAUSED, **NO_LOOK}, Next.WAIT, None),
+    "paused, one match": ({**PAUSED, "lookup": MATCH}, Next.COMPLETE, None),
+    "paused, proof": ({**PAUSED, "lookup": PROOF}, Next.RETRY, None),
     "held": ({"held_at": NOON - HOUR}, Next.HOLD, None),
     "held, then one match": ({"held_at": NOON - HOUR, "lookup": MATCH}, Next.COMPLETE, None),
     "held, then declined": ({"held_at": NOON - HOUR, "lookup": DECLINED_RECORD}, Next.FAIL, CaseKind.REFUSED),
@@ -193,7 +223,12 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
     "accepted": ({"taken_at": NOON - 60 * SECOND}, Next.LOOK, None),
     "accepted, pending": ({"taken_at": NOON - 60 * SECOND, "lookup": PENDING_RECORD}, Next.LOOK, None),
     "accepted, absent": ({"taken_at": NOON - 60 * SECOND, "lookup": PROOF}, Next.LOOK, None),
-    "accepted, too long": ({"taken_at": NOON - HOUR}, Next.HOLD, CaseKind.ACCEPTED),
+    "accepted, too long, a last look": ({"taken_at": NOON - HOUR, "lookup": PENDING_RECORD}, Next.LOOK, None),
+    "accepted, too long": (
+        {"taken_at": NOON - HOUR, "lookup": replace(PENDING_RECORD, asked_at=NOON)},
+        Next.HOLD,
+        CaseKind.ACCEPTED,
+    ),
     "accepted, nobody looks": ({"taken_at": NOON - SECOND, **NO_LOOK}, Next.WAIT, None),
     "accepted, nobody looks, too long": ({"taken_at": NOON - HOUR, **NO_LOOK}, Next.HOLD, CaseKind.ACCEPTED),
     "not looked at yet": ({}, Next.LOOK, None),
@@ -456,7 +491,9 @@ def test_what_was_accepted_is_looked_up_ever_more_rarely_until_it_must_be_final(
     assert decide(known, NOON).at == NOON + 100 * SECOND
     late = replace(known, taken_at=NOON - HOUR + 5 * SECOND)
     assert decide(late, NOON).at == NOON + 5 * SECOND
-    assert decide(late, NOON + 5 * SECOND).case == CaseKind.ACCEPTED
+    assert decide(late, NOON + 5 * SECOND).next is Next.LOOK, "a last look comes before a person is asked"
+    last = replace(late, lookup=replace(PENDING_RECORD, asked_at=NOON + 5 * SECOND))
+    assert decide(last, NOON + 5 * SECOND).case == CaseKind.ACCEPTED
 
 
 def test_the_next_try_waits_as_long_as_the_latest_answer_asked_for() -> None:

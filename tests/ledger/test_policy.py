@@ -29,7 +29,7 @@ def test_what_was_accepted_is_looked_up_until_it_must_be_final_and_never_resent(
         make.looked(operation)
         assert actions.claim(make.submission(kind), actor="api:shop").decision == "wait"
     clock.advance(600)
-    actions.settle(operation.pk, actor="worker")
+    make.looked(operation)
     assert standing(operation) == "uncertain: accepted"
     assert not operation.permits.exists()
     make.looked(operation, make.there(operation, "INV-1"))

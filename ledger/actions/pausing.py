@@ -1,0 +1,109 @@
+"""Pause a destination that refuses our credentials, and resume it: one case, however many met it."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F
+
+from ledger.actions.changing import given
+from ledger.actions.holding import hold_locked
+from ledger.models import Attempt, Case, Destination, Event, Operation, Pause, Refusal, database_now
+from ledger.rules.errors import NotFound, NotNow
+from ledger.rules.facts import Sentence
+from ledger.rules.states import CaseKind, State
+
+OWNER = "administrators"
+"""The team that a pause's case goes to: destinations are theirs."""
+
+
+def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
+    """Pause the destination of a locked operation that has refused this attempt, or join the pause there is.
+
+    The operation's row comes first, then the destination's, as everywhere.
+    """
+    kind = operation.operation_type
+    destination = Destination.objects.select_for_update(no_key=True).get(pk=kind.destination_id)
+    pause = destination.pauses.open().first()
+    if pause is None:
+        pause = _begin(destination, attempt, now, due_s=kind.reviewing.due_s)
+    Refusal.objects.create(attempt=attempt, pause=pause)
+
+
+def _begin(destination: Destination, attempt: Attempt, now: datetime, *, due_s: float) -> Pause:
+    status = attempt.http_status or 0
+    due_at = now + timedelta(seconds=due_s)
+    case = Case.objects.create(kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at)
+    pause = Pause.objects.create(destination=destination, case=case, http_status=status, paused_at=now)
+    reason = f"{destination.title} refused our credentials: status {status}."
+    data = {"case": str(case.uid), "case_kind": case.kind, "http_status": status}
+    _tell(pause, kind="paused", actor="policy", reason=reason, attempt=attempt, data=data)
+    return pause
+
+
+def resume(pause_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> Pause:
+    """Let a paused destination be used again: what waits goes on, and each that was refused asks a person.
+
+    The same click again changes nothing. Raises NotFound, and NotNow where somebody else was first.
+    """
+    reason = given(reason)
+    with transaction.atomic():
+        # Nobody who waits for this row holds one of the operations that are taken up below: they have failed.
+        Destination.objects.select_for_update(no_key=True).filter(pauses__uid=pause_uid).first()
+        pause = Pause.objects.select_related("destination", "case").filter(uid=pause_uid).first()
+        if pause is None:
+            raise NotFound("There is no such pause.")
+        if pause.resumed_at is not None:
+            if pause.command_id == command_id:
+                return pause
+            words = Sentence(f"{pause.resumed_by} resumed it already, at {{at}}.", pause.resumed_at)
+            raise NotNow(str(words), sentence=words)
+        now = database_now()
+        pause.resumed_at, pause.resumed_by, pause.command_id = now, actor, command_id
+        pause.save(update_fields=["resumed_at", "resumed_by", "command_id"])
+        pause.case.closed_at, pause.case.closed_by = now, actor
+        pause.case.save(update_fields=["closed_at", "closed_by"])
+        asked = _ask_of_each(pause, now)
+        data = {"case": str(pause.case.uid), "refused": asked}
+        _tell(pause, kind="resumed", actor=actor, reason=reason, command_id=command_id, data=data)
+    return pause
+
+
+def _ask_of_each(pause: Pause, now: datetime) -> int:
+    """Open a case for each operation that the pause's refusals have failed; says for how many."""
+    refused = (
+        Operation.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("operation_type")
+        .filter(
+            state=State.FAILED,
+            held_at=None,
+            corrected_at=None,
+            attempts__refusal__pause=pause,
+            attempts__number=F("attempt_count"),
+        )
+        .order_by("pk")
+    )
+    for operation in refused:
+        reason = "Its destination refused our credentials and is resumed: it can be tried again."
+        hold_locked(operation, CaseKind.REFUSED, actor="policy", reason=reason, now=now)
+    return len(refused)
+
+
+def _tell(
+    pause: Pause,
+    *,
+    kind: str,
+    actor: str,
+    reason: str,
+    data: dict[str, object],
+    attempt: Attempt | None = None,
+    command_id: uuid.UUID | None = None,
+) -> None:
+    Event.objects.create(
+        kind=kind,
+        actor=actor,
+        reason=reason,
+        attempt=attempt,
+        command_id=command_id,
+        data={"pause": str(pause.uid), "destination": pause.destination.name, **data},
+    )

@@ -1,0 +1,237 @@
+"""A destination that refuses our credentials is paused: one case, and nothing goes there until it is resumed.
+
+| while it is paused          | what happens                                          |
+|-----------------------------|-------------------------------------------------------|
+| refused by it               | failed, without a case of its own until it is resumed |
+| refused, an earlier doubt   | uncertain, and not looked up                          |
+| waits, or is in doubt       | stays as it is; nothing is sent or looked up          |
+| allowed by a person before  | waits, and lapses in its time                         |
+| a caller claims             | wait                                                  |
+| a person allows another try | refused, in words                                     |
+"""
+
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.core.management import CommandError, call_command
+
+from ledger import actions
+from ledger.actions import Report
+from ledger.destinations import lookups, sending
+from ledger.models import Attempt, Case, Event, Operation, Pause, Refusal
+from ledger.rules.errors import Malformed, NotFound, NotNow
+from ledger.rules.states import CaseKind, Outcome, State
+from tests import factories as make
+from tests.databases import Clock, Database
+from tests.ledger.asking import refused
+from tests.ledger.finds import standing
+from tests.ledger.sessions import at_once
+from tests.sandboxes import running_sandbox
+from tests.stories import Durban
+from tests.workers import one_round
+
+UNKNOWN_TO_THEM = Report(Outcome.REJECTED, http_status=401, error_code="http_401", message="Who are you?")
+FORBIDDEN = Report(Outcome.REJECTED, http_status=403, error_code="http_403")
+
+
+def resumed(*, by: str = "ada", click: uuid.UUID | None = None, pause: Pause | None = None) -> Pause:
+    """Let somebody resume the one destination that is paused."""
+    pause = pause or Pause.objects.open().get()
+    return actions.resume(
+        pause.uid, actor=by, reason="The new token is in place.", command_id=click or uuid.uuid4()
+    )
+
+
+def test_a_wrong_token_stops_everything_once_and_all_goes_on_when_it_is_resumed(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running_sandbox(tmp_path, token="right") as books:
+        durban = Durban(clock, books.url)
+        durban.invoice.destination.connection |= {"auth": {"kind": "bearer", "token": "env:BOOKS_TOKEN"}}
+        durban.invoice.destination.save(update_fields=["connection"])
+        monkeypatch.setenv("BOOKS_TOKEN", "right")
+        books.faults("drop_after", "POST /invoices")
+        doubtful = durban.invoiced(1)
+        sending.send(doubtful.pk)
+        monkeypatch.setenv("BOOKS_TOKEN", "wrong")
+        orders = [durban.invoiced(order) for order in (2, 3, 4)]
+
+        one_round()
+        clock.advance(6 * 3600)
+        tried = Attempt.objects.count()
+        looked = doubtful.lookups.count()
+        one_round()
+        assert [standing(one) for one in (doubtful, *orders)] == ["uncertain", "failed", "pending", "pending"]
+        assert (Attempt.objects.count(), doubtful.lookups.count()) == (tried, looked) == (2, 1)
+        case = Case.objects.open().get()
+        assert (case.kind, case.operation, case.pause) == ("paused", None, Pause.objects.get())
+
+        monkeypatch.setenv("BOOKS_TOKEN", "right")
+        one_round()
+        assert Attempt.objects.count() == tried, "right credentials alone resume nothing"
+        resumed()
+        one_round()
+        one_round()
+        after = ["completed", "failed: refused", "completed", "completed"]
+        assert [standing(one) for one in (doubtful, *orders)] == after
+
+        lookups.look(make.again(orders[0]), actor="ann", reason="A look.")
+        make.permitted(orders[0])
+        clock.advance(11)
+        one_round()
+        assert standing(orders[0]) == "completed"
+        assert [books.effects(one.key) for one in (doubtful, *orders)] == [1, 1, 1, 1]
+
+
+def test_callers_wait_while_it_is_paused_and_claim_when_it_is_resumed(clock: Clock) -> None:
+    kind = make.kind()
+    first, other = make.claimed(kind, "1"), make.claimed(kind, "2")
+    for (_, attempt, token), report in ((first, UNKNOWN_TO_THEM), (other, FORBIDDEN)):
+        reply = actions.record(attempt.uid, token=token, report=report, actor="api:shop")
+        assert reply.decision == "hold"
+    assert [standing(first[0]), standing(other[0])] == ["failed", "failed"], "no case of their own"
+    assert Case.objects.open().get().kind == "paused"
+    assert Refusal.objects.filter(pause=Pause.objects.get()).count() == 2
+
+    reply = actions.claim(make.submission(kind, "3"), actor="api:shop")
+    assert (reply.decision, "is paused" in reply.reason) == ("wait", True)
+    assert reply.retry_at is not None and reply.retry_at > clock.now()
+    assert (standing(reply.operation), reply.operation.attempts.count()) == ("pending", 0)
+    assert actions.claim(make.submission(kind, "1"), actor="api:shop").decision == "hold"
+
+    resumed()
+    assert actions.claim(make.submission(kind, "3"), actor="api:shop").decision == "proceed"
+    assert [standing(first[0]), standing(other[0])] == ["failed: refused", "failed: refused"]
+    assert not Case.objects.open().filter(operation=None).exists()
+
+
+def test_an_earlier_doubt_stays_one_and_nobody_looks_until_it_is_resumed(clock: Clock) -> None:
+    kind = make.kind(looks=False)
+    operation = make.uncertain_operation(kind)
+    clock.advance(20)
+    _, attempt, token = make.claimed(kind)
+    actions.record(attempt.uid, token=token, report=FORBIDDEN, actor="api:shop")
+    assert standing(operation) == "uncertain"
+    clock.advance(60)
+    assert actions.claim(make.submission(kind), actor="api:shop").decision == "wait"
+    assert not operation.permits.open().exists(), "policy allows nothing either"
+    resumed()
+    actions.settle(operation.pk, actor="worker")
+    assert operation.permits.open().exists()
+
+
+def test_what_was_allowed_before_waits_and_nothing_new_is_allowed(clock: Clock) -> None:
+    kind = make.kind()
+    allowed, waiting = (make.uncertain_operation(kind, key) for key in ("1", "2"))
+    clock.advance(40)
+    for operation in (allowed, waiting):
+        actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+        make.looked(operation, actor="ann")
+    make.permitted(allowed)
+    clock.advance(11)
+    make.tried(kind, UNKNOWN_TO_THEM, key="3")
+    with pytest.raises(NotNow, match=r"Durban Books is paused since .* An administrator resumes it first"):
+        make.permitted(waiting)
+    assert actions.claim(make.submission(kind, "1"), actor="api:shop").decision == "hold"
+    assert allowed.permits.open().exists()
+    clock.advance(86400)
+    actions.settle(allowed.pk, actor="worker")
+    assert standing(allowed) == "uncertain: unproved"
+    assert not allowed.permits.open().exists()
+
+
+def test_only_a_refusal_of_who_sends_pauses(clock: Clock) -> None:
+    kind = make.kind()
+    make.tried(kind, make.REFUSED, key="1")
+    make.tried(kind, Report(Outcome.UNCERTAIN, http_status=403), key="2")
+    make.tried(kind, Report(Outcome.RETRYABLE, http_status=401), key="3")
+    assert not Pause.objects.exists()
+
+
+# --- resuming
+
+
+def test_it_is_resumed_once_by_somebody_with_a_reason(clock: Clock) -> None:
+    make.tried(make.kind(), UNKNOWN_TO_THEM)
+    pause, click = Pause.objects.get(), uuid.uuid4()
+    with pytest.raises(Malformed, match="Give a reason"):
+        actions.resume(pause.uid, actor="ada", reason=" ", command_id=click)
+    with pytest.raises(NotFound):
+        actions.resume(uuid.uuid4(), actor="ada", reason="No such one.", command_id=click)
+    resumed(click=click)
+    resumed(click=click, pause=pause)
+    with pytest.raises(NotNow, match="ada resumed it already"):
+        resumed(by="bob", pause=pause)
+    told = Event.objects.filter(operation=None).order_by("pk").values_list("kind", "actor", "reason")
+    assert list(told) == [
+        ("paused", "policy", "Durban Books refused our credentials: status 401."),
+        ("resumed", "ada", "The new token is in place."),
+    ]
+
+
+def test_what_is_refused_again_is_another_pause_and_an_old_one_asks_nothing_twice(clock: Clock) -> None:
+    kind = make.kind()
+    first = make.tried(kind, UNKNOWN_TO_THEM, key="1")
+    resumed()
+    actions.end(first.pk, actor="ann", reason="Not wanted.", command_id=uuid.uuid4())
+    second = make.tried(kind, UNKNOWN_TO_THEM, key="2")
+    resumed()
+    assert [standing(first), standing(second)] == ["failed", "failed: refused"]
+    assert Pause.objects.count() == Case.objects.filter(kind="paused").count() == 2
+
+
+def test_it_is_resumed_from_the_command_line_too(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    make.tried(make.kind(), UNKNOWN_TO_THEM)
+    with pytest.raises(CommandError, match=r'"boks" is not a destination\. There is: books'):
+        call_command("resume", "boks", reason="New token.")
+    call_command("resume", "books", reason="New token.")
+    assert "Durban Books is resumed" in capsys.readouterr().out
+    assert Event.objects.get(kind="resumed").actor == "command line"
+    with pytest.raises(CommandError, match="Durban Books is not paused"):
+        call_command("resume", "books", reason="New token.")
+
+
+# --- what the database holds to
+
+
+def test_eight_refusals_at_once_are_one_pause_with_one_case(clock: Clock) -> None:
+    kind = make.kind()
+    claims = [make.claimed(kind, str(number)) for number in range(8)]
+
+    def reporting(attempt: Attempt, token: str) -> str:
+        return actions.record(attempt.uid, token=token, report=FORBIDDEN, actor="api:shop").decision
+
+    answers = at_once([lambda a=attempt, t=token: reporting(a, t) for _, attempt, token in claims])  # type: ignore[misc]
+    assert answers == ["hold"] * 8
+    assert (Pause.objects.count(), Refusal.objects.count(), Case.objects.count()) == (1, 8, 1)
+    assert Operation.objects.filter(state=State.FAILED, held_at=None).count() == 8
+    resumed()
+    assert Case.objects.open().filter(kind="refused").count() == 8
+
+
+def test_a_pause_is_not_doubled_changed_removed_or_ended_in_silence(clock: Clock, database: Database) -> None:
+    make.tried(make.kind(), UNKNOWN_TO_THEM)
+    with closing(psycopg.connect(database.app_url, autocommit=True)) as sql:
+        for words, statement in (
+            ("the ledger only grows", "DELETE FROM ledger_refusal"),
+            ("the ledger only grows", "UPDATE ledger_refusal SET attempt_id = attempt_id"),
+            ("the ledger only grows", "DELETE FROM ledger_pause"),
+            ("never changes", "UPDATE ledger_pause SET http_status = 200"),
+            ("pause_resumed_by_somebody", "UPDATE ledger_pause SET resumed_at = tieout_now()"),
+            ("without an event", "UPDATE ledger_pause SET resumed_at = tieout_now(), resumed_by = 'ada'"),
+            (
+                "pause_one_open",
+                "WITH other AS (INSERT INTO ledger_case (uid, kind, owner, due_at, closed_by) "
+                "VALUES (gen_random_uuid(), 'paused', 'us', tieout_now(), '') RETURNING id) "
+                "INSERT INTO ledger_pause (uid, destination_id, case_id, http_status, resumed_by) "
+                "SELECT gen_random_uuid(), destination_id, other.id, 401, '' FROM ledger_pause, other",
+            ),
+        ):
+            with refused(words):
+                sql.execute(statement.encode())
+        resumed()
+        with refused("ends once"):
+            sql.execute(b"UPDATE ledger_pause SET resumed_by = 'bob'")
