@@ -111,7 +111,7 @@ def _locked(operation_id: int) -> Iterator[tuple[Operation, Operation | None, da
             stack.enter_context(locked(seen.pk))
         operation, now = stack.enter_context(locked(operation_id))
         latest = _latest(operation_id)
-        if seen is not None and latest != seen:
+        if latest is not None and latest != seen and latest.state not in UNFINISHED:
             raise LostRace("Another correction was made at the same moment; read the operation again.")
         yield operation, latest, now
 

@@ -72,12 +72,18 @@ class SubmissionIn(Taken):
     currency: str | None = Field(None, description="An ISO 4217 code, such as ZAR.")
 
 
+def _left_out(schema: dict[str, Any]) -> None:
+    """Tell that a member may be left out, and not that it may be null."""
+    del schema["default"]
+
+
 class ClaimIn(SubmissionIn):
     """An operation that the caller performs."""
 
     payload: dict[str, Any] = Field(
         None,  # type: ignore[arg-type]  # left out it is None; null is refused
         description="May be left out for a correction: the answer carries the one that is kept.",
+        json_schema_extra=_left_out,
     )
     attempt_id: Uuid | None = Field(
         None, description="A UUID of the caller's. With it the claim may be repeated until it is started."

@@ -105,6 +105,7 @@ def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
         ("/api/v1/operations", "post"),
         ("/api/v1/operations/claim", "post"),
         ("/api/v1/operations/{uid}", "get"),
+        ("/api/v1/operations/{uid}/correction", "post"),
         ("/api/v1/attempts/{uid}/start", "post"),
         ("/api/v1/attempts/{uid}/heartbeat", "post"),
         ("/api/v1/attempts/{uid}/outcome", "post"),
@@ -121,7 +122,9 @@ def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
             assert operation["security"]
     handed = document["components"]["schemas"]["ClaimIn"]
     assert handed["additionalProperties"] is False
-    assert set(handed["required"]) == {"type", "payload"}
+    assert handed["required"] == ["type"], "the claim of a correction needs no payload"
+    assert "default" not in handed["properties"]["payload"], "null is refused"
+    assert set(document["components"]["schemas"]["SubmissionIn"]["required"]) == {"type", "payload"}
 
 
 def test_known_failure_14_each_refusal_has_its_own_status_and_type(api: Api) -> None:

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from ledger.models import Operation
+from ledger.models import Event, Operation
 from tests.doors import PAYLOAD, Api, fits, new_key, problem
 from tests.doors import api as api
 from tests.doors import clock as clock
@@ -60,7 +60,7 @@ def test_the_caller_claims_it_by_its_key_and_is_told_what_to_send(api: Api) -> N
     made = answer.json()["operation"]
     assert (answer.status_code, answer.json()["decision"], answer.json()["attempt"]) == (201, "wait", None)
     assert (made["key"], made["state"], made["corrects"]["id"]) == (f"{key}/c1", "pending", operation["id"])
-    again = corrected(api, operation)
+    again = corrected(api, operation, why="The card 4111 1111 1111 1111 was wrong.")
     assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
     assert again.json()["operation"] == made
     told = problem(corrected(api, operation, payload={**MEANT, "total": "1.00"}), 409, "correction-open")
@@ -83,6 +83,17 @@ def test_the_caller_claims_it_by_its_key_and_is_told_what_to_send(api: Api) -> N
     assert corrected(api, operation).json()["decision"] == "skip"
     changed = problem(api.claim(made["key"]), 422, "payload-changed")
     assert operation["id"] in changed["correct_at"], "a correction is corrected where its original is"
+
+
+def test_why_is_redacted_before_it_is_kept(api: Api) -> None:
+    operation = refused(api, new_key("reminder"))
+    corrected(api, operation, why="The card 4111 1111 1111 1111 was wrong.")
+    told = Event.objects.get(operation__uid=operation["id"], kind="corrected")
+    assert (told.actor, told.reason, told.data["who"]) == (
+        "api:webshop",
+        "The card [card number] was wrong.",
+        "ann",
+    )
 
 
 def bearer(api: Api) -> dict[str, str]:
