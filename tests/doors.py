@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
-from ledger.door.schemas import AnswerOut, ProblemOut
+from ledger.door.schemas import AnswerOut, ListOut, ProblemOut
 from ledger.models import ApiToken, Destination, OperationType
 from ledger.rules.tokens import new_token, token_hash
 from tests.databases import Clock, Database, Template
@@ -41,9 +41,18 @@ class Api:
         }
         return fits(self.http.post(f"/api/v1/{path}", content=content, headers=sent))
 
-    def get(self, path: str) -> httpx.Response:
+    def get(self, path: str, **asked: str) -> httpx.Response:
         """Read something."""
-        return self.http.get(f"/api/v1/{path}", headers={"Authorization": f"Bearer {self.token}"})
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return self.http.get(f"/api/v1/{path}", params=asked or None, headers=headers)
+
+    def find(self, **asked: str) -> dict[str, Any]:
+        """Return one page of a list."""
+        answer = self.get("operations", **asked)
+        assert answer.status_code == 200, answer.text
+        ListOut.model_validate_json(answer.content)
+        page: dict[str, Any] = answer.json()
+        return page
 
     def submit(self, key: str, **members: Any) -> httpx.Response:
         """Hand an invoice to Tieout."""

@@ -11,7 +11,7 @@ from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.pausing import resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
-from ledger.actions.reading import correction_of, facts, latest_lookup, lookup_fact, sitting
+from ledger.actions.reading import correction_of, corrections_of, facts, latest_lookup, lookup_fact, sitting
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
 from ledger.actions.submission import Submission, open_payload
@@ -32,6 +32,7 @@ __all__ = [
     "close_case",
     "correct",
     "correction_of",
+    "corrections_of",
     "end",
     "expire",
     "extend",

@@ -1,5 +1,6 @@
 """Facts for decisions, read from the rows of one operation."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -81,10 +82,19 @@ def correction_of(operation: Operation) -> Operation | None:
 
     A correction that another one has followed stands back, too: that is the one.
     """
-    if operation.corrected_at is None:
-        return None
-    original = operation.corrects_id or operation.pk
-    return Operation.objects.filter(corrects=original).order_by("-correction_number").first()
+    return corrections_of([operation]).get(operation.pk)
+
+
+def corrections_of(operations: Iterable[Operation]) -> dict[int, Operation]:
+    """Return what stands for each of these that was corrected, by its number, with one question for all."""
+    originals = {one.pk: one.corrects_id or one.pk for one in operations if one.corrected_at is not None}
+    if not originals:
+        return {}
+    latest = {
+        made.corrects_id: made
+        for made in Operation.objects.filter(corrects__in=originals.values()).order_by("correction_number")
+    }
+    return {pk: latest[original] for pk, original in originals.items() if original in latest}
 
 
 def _original_moved(operation: Operation) -> bool:

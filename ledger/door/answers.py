@@ -45,7 +45,7 @@ def told(
     to_a_person = decision == "hold" or operation.held_at is not None
     return {
         "decision": decision,
-        "operation": operation_members(request, operation),
+        "operation": operation_members(request, operation, correction=actions.correction_of(operation)),
         "attempt": attempt_members(attempt, token) if attempt else None,
         "case": page(request, operation) if to_a_person else None,
         "retry_at": instant(retry_at),
@@ -60,8 +60,10 @@ def standing(operation: Operation) -> str:
     return "hold" if operation.held_at is not None or operation.state == State.FAILED else "wait"
 
 
-def operation_members(request: HttpRequest, operation: Operation) -> dict[str, Any]:
-    """Return an operation as the API shows it; its type must be loaded with it."""
+def operation_members(
+    request: HttpRequest, operation: Operation, *, correction: Operation | None
+) -> dict[str, Any]:
+    """Return an operation as the API shows it, and what stands in its place; its type must be loaded."""
     return {
         "id": str(operation.uid),
         "type": operation.operation_type.name,
@@ -80,8 +82,9 @@ def operation_members(request: HttpRequest, operation: Operation) -> dict[str, A
         "evidence": operation.evidence or None,
         "first_cause": operation.first_cause or None,
         "corrects": _link(request, operation.corrects),
-        "correction": _link(request, actions.correction_of(operation)),
+        "correction": _link(request, correction),
         "accepted_at": instant(operation.accepted_at),
+        "updated_at": instant(operation.changed_at),
         "page": page(request, operation),
     }
 
@@ -98,16 +101,25 @@ def _link(request: HttpRequest, other: Operation | None) -> dict[str, Any] | Non
     return {"id": str(other.uid), "key": other.key, "state": other.state, "page": page(request, other)}
 
 
+def listed_operation(
+    request: HttpRequest, operation: Operation, *, correction: Operation | None
+) -> dict[str, Any]:
+    """Return an operation, its case, and when it is next taken up."""
+    return {
+        **operation_members(request, operation, correction=correction),
+        "case": page(request, operation) if operation.held_at is not None else None,
+        "retry_at": instant(operation.next_try_at or operation.look_at or operation.lease_until),
+    }
+
+
 def whole_operation(request: HttpRequest, operation: Operation) -> dict[str, Any]:
     """Return an operation with its attempts and what the last check found."""
     lookup = operation.lookups.order_by("-id").first()
     return {
-        **operation_members(request, operation),
+        **listed_operation(request, operation, correction=actions.correction_of(operation)),
         "attempts": [_tried(attempt) for attempt in operation.attempts.order_by("number")],
         "verdict": lookup.verdict if lookup else None,
         "checked_at": instant(lookup.asked_at) if lookup else None,
-        "case": page(request, operation) if operation.held_at is not None else None,
-        "retry_at": instant(operation.next_try_at or operation.look_at or operation.lease_until),
     }
 
 

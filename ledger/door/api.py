@@ -6,16 +6,19 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from ninja import Query
 
 from ledger import actions
 from ledger.actions import Reply, Submission
-from ledger.door import answers, auth, problems
+from ledger.door import answers, auth, listing, problems
 from ledger.door.openapi import KEY_HEADER, Documented, answering
-from ledger.door.reading import StrictParser, operation_key
+from ledger.door.reading import StrictParser, only_known, operation_key
 from ledger.door.schemas import (
     ClaimIn,
     CorrectionIn,
     HeartbeatIn,
+    ListIn,
+    ListOut,
     OutcomeIn,
     StartIn,
     SubmissionIn,
@@ -36,6 +39,7 @@ api = Documented(
     parser=StrictParser(),
 )
 problems.install(api)
+api.add_decorator(only_known)
 
 
 @api.post(
@@ -54,6 +58,15 @@ def submit(request: HttpRequest, handed: SubmissionIn) -> HttpResponse:
     if reply.decision == "wait":
         headers["Retry-After"] = answers.retry_after(reply.retry_at)
     return _answer(request, reply, status=200 if reply.decision == "skip" else 202, headers=headers)
+
+
+@api.get("operations", response=answering(200, schema=ListOut), summary="List operations")
+def find(request: HttpRequest, asked: Query[ListIn]) -> HttpResponse:
+    """In the order of the last change. `next_cursor` leads to the next page, and is null on the last one."""
+    page = listing.page(asked, auth.types(request, asked.type))
+    stand = actions.corrections_of(page.operations)
+    items = [answers.listed_operation(request, one, correction=stand.get(one.pk)) for one in page.operations]
+    return answers.respond({"items": items, "next_cursor": page.next_cursor})
 
 
 @api.post(

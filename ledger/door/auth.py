@@ -1,9 +1,11 @@
 """Who calls: an automation's API token, and the operation types that it covers."""
 
+from django.db.models import Q
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
-from ledger.models import ApiToken
+from ledger.actions.submission import type_named
+from ledger.models import ApiToken, OperationType
 from ledger.rules.errors import TypeNotAllowed, Unauthenticated
 from ledger.rules.tokens import token_hash
 
@@ -38,6 +40,18 @@ def caller(request: HttpRequest) -> ApiToken:
 def actor(request: HttpRequest) -> str:
     """Return the caller as the trail names it."""
     return f"api:{caller(request).name}"
+
+
+def types(request: HttpRequest, name: str | None) -> list[OperationType]:
+    """Return the operation types that the caller's token covers, or the one of this name.
+
+    Raises TypeNotAllowed, and NotFound where there is none of this name.
+    """
+    if name is not None:
+        require(request, name)
+        return [type_named(name)]
+    covered = caller(request).types
+    return list(OperationType.objects.filter(Q(name__in=covered) if covered else Q()))
 
 
 def require(request: HttpRequest, type_name: str) -> None:

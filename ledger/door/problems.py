@@ -100,9 +100,9 @@ def for_status(response: HttpResponseBase) -> HttpResponse:
     """Return the problem document for an error that was answered before a view was reached."""
     status = response.status_code
     if status == 405:
-        refusal: TieoutError = WrongMethod(f"This address takes {response.get('Allow', 'other methods')}.")
-        problem = document(refusal)
-        problem["Allow"] = response.get("Allow", "")
+        allowed = ", ".join(sorted(response.get("Allow", "").split(", ")))
+        problem = document(WrongMethod(f"This address takes {allowed}."))
+        problem["Allow"] = allowed
         return problem
     if status in (403, 404):  # a 403 that is not ours is for want of a form's token, at no address of ours
         return document(refusal_of(Http404()))

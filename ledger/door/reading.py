@@ -1,15 +1,20 @@
 """Reads a request so that nobody else can read it differently: strict JSON, and one operation key."""
 
-from typing import Any, cast
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast, get_type_hints
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.datastructures import MultiValueDict
 from ninja.parser import Parser
 
+from ledger.door.schemas import Asked
 from ledger.rules import strict_json
-from ledger.rules.errors import KeyDiffers, Malformed, TwoKeys
+from ledger.rules.errors import DuplicateMember, KeyDiffers, Malformed, TwoKeys, UnknownMember
 from ledger.rules.paths import dotted
 
 _ESCAPED_NUL = rb"\u0000"
+_LISTED, _SHOWN = 10, 100
 
 
 class StrictParser(Parser):
@@ -27,6 +32,38 @@ class StrictParser(Parser):
         if not isinstance(value, dict):
             raise Malformed("The body must be a JSON object, as {…}.")
         return cast("dict[str, Any]", value)
+
+    def parse_querydict(
+        self, data: MultiValueDict[str, Any], list_fields: list[str], request: HttpRequest
+    ) -> dict[str, Any]:
+        """Return what stands behind the question mark; raises DuplicateMember."""
+        for name in data:
+            if len(data.getlist(name)) > 1:
+                raise DuplicateMember(f"{_shown(name)} stands twice in the address. Send it once.")
+        return data.dict()
+
+
+def only_known(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Refuse, behind an address's question mark, what its view does not take: a filter is never ignored."""
+    asked = [
+        kind for kind in get_type_hints(view).values() if isinstance(kind, type) and issubclass(kind, Asked)
+    ]
+    known = {name for kind in asked for name in kind.model_fields}
+
+    @wraps(view)
+    def strict(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
+        unknown = sorted(set(request.GET) - known)
+        if unknown:
+            takes = (
+                f"It takes {', '.join(sorted(known))}."
+                if known
+                else "It takes none; what is meant stands in the body."
+            )
+            names = ", ".join(_shown(name) for name in unknown[:_LISTED])
+            raise UnknownMember(f"This address has no parameter {names}. {takes}")
+        return view(request, *args, **values)
+
+    return strict
 
 
 def operation_key(request: HttpRequest, key: str | None) -> str | None:
@@ -61,3 +98,8 @@ def _refuse_nul(value: object, path: tuple[str | int, ...]) -> None:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             _refuse_nul(item, (*path, index))
+
+
+def _shown(name: str) -> str:
+    """Return a name that somebody else has chosen, not longer than can be read."""
+    return f'"{name}"' if len(name) <= _SHOWN else f'"{name[:_SHOWN]}…"'

@@ -1,19 +1,21 @@
 """What the API takes and gives, as its OpenAPI document tells it. Amounts are text, times RFC 3339."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ledger.actions.changing import REASON_MAX
 from ledger.actions.correcting import Correction
-from ledger.rules import keys
+from ledger.rules import cursors, keys
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
 from ledger.rules.states import Outcome, State, Verdict
 
 MESSAGE_MAX = 10_000
+LIST_MAX = 500
 
 # A UUID comes as text in JSON, so here alone the type is not taken strictly.
 Uuid = Annotated[UUID, Field(strict=False)]
@@ -39,7 +41,43 @@ def _words(value: str) -> str:
     return value
 
 
+def _plain(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("has a NUL character, which nothing here has")
+    return value
+
+
+def _instant(value: object) -> object:
+    if not isinstance(value, str) or not _INSTANT.fullmatch(value):
+        raise ValueError(
+            "must be a time with its offset, such as 2026-11-30T09:42:00Z; in an address + is written %2B"
+        )
+    return value
+
+
+def _whole(value: object) -> object:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,9}", value):
+        raise ValueError("must be a whole number")
+    return int(value)
+
+
+def _source(value: str) -> str:
+    if "/" not in value:
+        raise ValueError('must be "system/reference", such as webshop/483')
+    return value
+
+
+def _cursor(value: str) -> str:
+    cursors.read(value)
+    return value
+
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
 Words = Annotated[str, AfterValidator(_words)]
+Plain = Annotated[str, AfterValidator(_plain)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
+Whole = Annotated[int, BeforeValidator(_whole)]
 Code = Annotated[str, Field(max_length=100), AfterValidator(_code)]
 Reference = Annotated[str, Field(max_length=200), AfterValidator(_reference)]
 
@@ -157,6 +195,33 @@ class OutcomeIn(Taken):
         )
 
 
+class Asked(BaseModel):
+    """What stands in an address, behind its question mark: text, and what is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ListIn(Asked):
+    """Which operations are asked for; all that is said must hold."""
+
+    type: Plain | None = Field(None, max_length=100)
+    key: Plain | None = Field(None, max_length=200)
+    state: State | None = None
+    source: Annotated[Plain, AfterValidator(_source)] | None = Field(
+        None, max_length=301, description="The source's system and reference, as webshop/483."
+    )
+    claimable: Literal["true"] | None = Field(
+        None, description="Only what a caller may claim now; the claim itself decides."
+    )
+    updated_since: Instant | None = Field(
+        None, description="Changed then or later. The last item's updated_at is the next one to ask with."
+    )
+    cursor: Annotated[str, AfterValidator(_cursor)] | None = Field(
+        None, description="The next_cursor of the page before, as it came."
+    )
+    limit: Whole = Field(100, ge=1, le=LIST_MAX, description="How many at most.")
+
+
 class Given(BaseModel):
     """Part of an answer."""
 
@@ -198,6 +263,7 @@ class OperationOut(Given):
     corrects: LinkOut | None = Field(description="What it was made to put right.")
     correction: LinkOut | None = Field(description="What stands in its place, the latest correction.")
     accepted_at: datetime
+    updated_at: datetime
     page: str
 
 
@@ -229,14 +295,26 @@ class TriedOut(Given):
     idempotency_key: str
 
 
-class WholeOperationOut(OperationOut):
+class ListedOut(OperationOut):
+    """An operation, and what goes on with it: a case for a person, or the next time that it is taken up."""
+
+    case: str | None
+    retry_at: datetime | None
+
+
+class ListOut(Given):
+    """One page, in the order of the last change; the earliest comes first."""
+
+    items: list[ListedOut]
+    next_cursor: str | None
+
+
+class WholeOperationOut(ListedOut):
     """An operation with what was tried and what the last check found."""
 
     attempts: list[TriedOut]
     verdict: Verdict | None
     checked_at: datetime | None
-    case: str | None
-    retry_at: datetime | None
 
 
 class Told(Given):

@@ -29,6 +29,9 @@ _WORDS = {
     "greater_than_equal": "must be at least {ge:g}",
     "less_than_equal": "must be at most {le:g}",
     "literal_error": "must be one of {expected}",
+    "enum": "must be one of {expected}",
+    "datetime_from_date_parsing": "is no day or time that exists",
+    "datetime_parsing": "is no day or time that exists",
     "uuid_type": "must be a UUID, as text",
     "uuid_parsing": "must be a UUID, such as 0b5f7c1e-6f0a-4d0c-9a53-2f6f1f0a7d11",
     "value_error": "{error}",
@@ -37,8 +40,7 @@ _WORDS = {
 
 def malformed(errors: Sequence[Mapping[str, Any]]) -> Malformed:
     """Return one refusal for everything that pydantic found; it repeats names, never values."""
-    # Ninja puts the place and the view's own parameter in front of each path.
-    found = [(_path(error["loc"][2:]), _words(error), _kind(error)) for error in errors]
+    found = [(_path(_names(error)), _words(error), _kind(error)) for error in errors]
     kinds = {kind for _, _, kind in found}
     kind = kinds.pop() if len(kinds) == 1 else Malformed
     listed = found[:LISTED]
@@ -46,6 +48,12 @@ def malformed(errors: Sequence[Mapping[str, Any]]) -> Malformed:
     if len(found) > len(listed):
         sentences.append(f"{len(found) - len(listed)} more are wrong.")
     return kind(" ".join(sentences), errors=[{"path": path, "problem": words} for path, words, _ in listed])
+
+
+def _names(error: Mapping[str, Any]) -> Sequence[str | int]:
+    """Return a member's path; ninja puts the place and, for a body, the view's own parameter in front."""
+    loc: Sequence[str | int] = error["loc"]
+    return loc[2:] if loc[0] == "body" else loc[1:]
 
 
 def _path(names: Sequence[str | int]) -> str:
@@ -56,7 +64,7 @@ def _path(names: Sequence[str | int]) -> str:
 def _kind(error: Mapping[str, Any]) -> type[Malformed]:
     if error["type"] == "extra_forbidden":
         return UnknownMember
-    if error["type"] == "string_type" and error["loc"][2:] == ("amount",):
+    if error["type"] == "string_type" and tuple(_names(error)) == ("amount",):
         return AmountNotText
     return Malformed
 

@@ -2,10 +2,10 @@
 
 from ledger.models.access import ApiToken, Heartbeat
 from ledger.models.approval import Approval
-from ledger.models.clock import TieoutNow, database_now
+from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
 from ledger.models.evidence import Case, Command, Event, Lookup
-from ledger.models.operation import Attempt, Operation, Permit
+from ledger.models.operation import Attempt, Operation, OperationQuerySet, Permit
 from ledger.models.pause import Pause, Refusal
 
 __all__ = [
@@ -19,10 +19,12 @@ __all__ = [
     "Heartbeat",
     "Lookup",
     "Operation",
+    "OperationQuerySet",
     "OperationType",
     "Pause",
     "Permit",
     "Refusal",
     "TieoutNow",
     "database_now",
+    "settled_until",
 ]

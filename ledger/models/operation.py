@@ -31,7 +31,7 @@ class OperationQuerySet(models.QuerySet["Operation"]):
         return self.reachable().filter(
             operation_type__performed_by="tieout",
             state__in=[State.UNCERTAIN, State.FAILED],
-            permits__in=Permit.objects.open().filter(effective_at__lte=now, lapses_at__gt=now),
+            permits__in=Permit.objects.in_effect(now),
         )
 
     def out_of_lease(self, now: datetime) -> Self:
@@ -148,6 +148,7 @@ class Operation(models.Model):
             models.Index(name="operation_held", fields=["held_at"], condition=Q(held_at__isnull=False)),
             models.Index(name="operation_corrects", fields=["corrects"], condition=Q(corrects__isnull=False)),
             models.Index(name="operation_source", fields=["source_system", "source_reference"]),
+            models.Index(name="operation_listed", fields=["operation_type", "state", "changed_at", "uid"]),
             models.Index(name="operation_window", fields=["operation_type", "accepted_at"]),
         ]
 
@@ -231,6 +232,10 @@ class PermitQuerySet(models.QuerySet["Permit"]):
     def open(self) -> Self:
         """Permits neither spent, withdrawn nor lapsed."""
         return self.filter(spent_at__isnull=True, withdrawn_at__isnull=True)
+
+    def in_effect(self, now: datetime) -> Self:
+        """Open permits that have taken effect and not lapsed."""
+        return self.open().filter(effective_at__lte=now, lapses_at__gt=now)
 
 
 class Permit(models.Model):

@@ -67,10 +67,11 @@ def test_a_new_operation_is_taken(api: Api) -> None:
     assert (answer.status_code, body["decision"], body["attempt"]) == (202, "proceed", None)
     assert not is_replayed(answer)
     operation = body["operation"]
-    assert operation | {"id": 0, "page": 0, "accepted_at": 0} == {
+    assert operation | {"id": 0, "page": 0, "accepted_at": 0, "updated_at": 0} == {
         "id": 0,
         "page": 0,
         "accepted_at": 0,
+        "updated_at": 0,
         "type": "invoice.create",
         "key": key,
         "state": "pending",
