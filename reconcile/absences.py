@@ -6,7 +6,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F
 
 from ledger.destinations import lookups
@@ -63,25 +62,31 @@ def tried(operation: Operation) -> Seen:
     return Seen(found.verdict, proof, found.why, found.stored())
 
 
-def confirm(run: Run, staging: Staging, look: Look) -> int:
-    """Look up what is absent from the list, and note what each look-up found; returns how many were made."""
+def confirm(run: Run, look: Look) -> int:
+    """Look up what is absent from the list, and note what each look-up found; returns how many were made.
+
+    What an earlier process of the run has looked up is not looked up again.
+    """
     kind = run.plan.operation_type
     absent = Record.objects.filter(
         run=run, side=Record.Side.LEDGER, item_class=ItemClass.UNCERTAIN, pair=None, looked=""
     )
     if not kind.has_lookup:
-        absent.update(why=NO_LOOKUP.format(there=kind.destination.title))
+        with leasing.held(run):
+            absent.update(why=NO_LOOKUP.format(there=kind.destination.title))
         return 0
-    wanted = list(absent.select_related("operation").order_by(LARGEST_FIRST, "number")[:LOOKS_MAX])
+    left = max(LOOKS_MAX - Record.objects.filter(run=run).exclude(looked="").count(), 0)
+    wanted = list(absent.select_related("operation").order_by(LARGEST_FIRST, "number")[:left])
     if not wanted:
         return 0
-    absent.update(why=NOT_ASKED)
-    # What a look-up finds may have stood in another pair; everything is classified afresh afterwards.
-    comparing.forget(run)
+    with leasing.held(run):
+        absent.update(why=NOT_ASKED)
+        # What a look-up finds may have stood in another pair; everything is classified afresh afterwards.
+        comparing.forget(run)
+    staging = Staging.of(run)
     looks, blind, until = 0, 0, database_now() + LOOKING
     for line in wanted:
         seen = _look(line, kind, look)
-        leasing.keep(run)
         _note(line, seen, staging)
         looks += 1
         blind = blind + 1 if seen.verdict is Verdict.COULD_NOT_LOOK else 0
@@ -105,7 +110,7 @@ def _look(line: Record, kind: OperationType, look: Look) -> Seen:
 def _note(line: Record, seen: Seen, staging: Staging) -> None:
     """Write down what was found; a record that the list did not hold joins the destination's side."""
     line.looked, line.why = _verdict(seen), _words(seen)[:300]
-    with transaction.atomic():
+    with leasing.held(staging.run):
         line.save(update_fields=["looked", "why"])
         staging.add([_listed(record) for record in seen.records], seen_at=database_now())
 

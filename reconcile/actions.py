@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -12,7 +12,7 @@ from ledger.models import Case, Operation, TieoutNow
 from ledger.rules.errors import Conflict, TieoutError
 from ledger.rules.records import Found, RecordSeen
 from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Standing, State, Verdict
-from reconcile import leasing
+from reconcile import carrying, leasing
 from reconcile.classes import ItemClass
 from reconcile.models import Finding, Plan, Record, Run
 
@@ -32,6 +32,10 @@ OWNERLESS = (ItemClass.UNEXPECTED, ItemClass.DUPLICATE)
 CHUNK = 10_000
 """References that are read in one pass over the lines of a run."""
 
+Days = tuple[date | None, date | None]
+"""The days that a run was asked for, the last one included; None where the plan's own window sets the end."""
+OWN_WINDOW: Days = (None, None)
+
 Held = Mapping[str, Sequence[Record]]
 """What the list holds under each reference, in its order."""
 
@@ -44,8 +48,16 @@ class AlreadyRunning(Conflict):
     retry = "wait"
 
 
-def start(plan: Plan, *, window_from: datetime, window_to: datetime, actor: str) -> Run:
-    """Begin a run over a half-open window; AlreadyRunning where one is at work."""
+def start(
+    plan: Plan,
+    *,
+    window_from: datetime,
+    window_to: datetime,
+    actor: str,
+    days: Days = OWN_WINDOW,
+    dry_run: bool = False,
+) -> Run:
+    """Begin a run over a half-open window; AlreadyRunning where one is at work, or waits to be taken over."""
     leasing.bury()
     try:
         with transaction.atomic():
@@ -54,39 +66,71 @@ def start(plan: Plan, *, window_from: datetime, window_to: datetime, actor: str)
                 actor=actor,
                 window_from=window_from,
                 window_to=window_to,
+                first_day=days[0],
+                last_day=days[1],
+                dry_run=dry_run,
                 grace_s=plan.grace_s,
                 lease_until=TieoutNow() + leasing.length(plan),
+                **leasing.session(),
             )
     except IntegrityError as error:
         if "run_one_running" not in str(error):
             raise
-        raise AlreadyRunning(f"Another run of {plan.name} is at work; wait for its end.") from None
+        raise AlreadyRunning(who_runs(plan)) from None
     run.refresh_from_db()
     return run
 
 
-def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> Counter[str]:
-    """Carry to the ledger what the run proved, item by item; returns how many of what were done."""
-    done: Counter[str] = Counter()
+def who_runs(plan: Plan) -> str:
+    """Say who is at work on a plan and since when."""
+    other = Run.objects.running().filter(plan=plan).first()
+    if other is None:
+        return f"Another run of {plan.name} was at work a moment ago; start it again."
+    since = other.started_at.astimezone(plan.zone)
+    what = "a dry run" if other.dry_run else f"run {other.pk}"
+    return (
+        f"Another run of {plan.name} is at work: {what}, started by {other.actor}"
+        f" on {since:%Y-%m-%d} at {since:%H:%M %Z}. Wait for its end."
+    )
+
+
+def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
+    """Carry to the ledger what the run proved, item by item; the run counts how many of what were done.
+
+    Each item and its count are one transaction in which the run is ours: a process that takes the run over
+    finds each item done or not done, and one that has lost it does no more.
+    """
     confirmable, to_tell = _confirmable(run), [finding for finding in findings if _to_be_told(finding)]
     held = _held(run, [line.reference for line in confirmable] + [finding.reference for finding in to_tell])
     for line in confirmable:
-        done.update(_confirm(run, line, held, actor=actor))
-        leasing.keep(run)
+        with leasing.held(run):
+            _count(run, _confirm(run, line, held, actor=actor))
     told: set[int] = set()
     cases = {
         finding.reference: finding.case for finding in findings if finding.operation is None and finding.case
     }
     for finding in findings:
         operation = finding.operation
-        if operation is None:
-            done.update(_open_case(run, finding, cases, actor=actor))
-        elif _to_be_told(finding) and operation.pk not in told:
-            told.add(operation.pk)
-            done.update(_tell(run, finding, operation, held, actor=actor))
-        _keep_case(finding)
-        leasing.keep(run)
-    return done
+        with leasing.held(run):
+            if operation is None:
+                _count(run, _open_case(run, finding, cases, actor=actor))
+            elif _to_be_told(finding) and operation.pk not in told:
+                told.add(operation.pk)
+                _count(run, _tell(run, finding, operation, held, actor=actor))
+            _keep_case(finding)
+    carrying.let_go(run)
+    for case in carrying.cases_over(run):
+        with leasing.held(run):
+            reason = f"Run {run.pk} of {run.plan.name}: it is no longer there."
+            actions.close_case(case.pk, actor=actor, reason=reason)
+            _count(run, ["closed"])
+
+
+def _count(run: Run, done: Sequence[str]) -> None:
+    """Count on the run what was done, in the transaction in which it was done."""
+    if done:
+        run.settled = dict(Counter(run.settled) + Counter(done))
+        run.save(update_fields=["settled"])
 
 
 def _to_be_told(finding: Finding) -> bool:

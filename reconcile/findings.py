@@ -1,44 +1,27 @@
-"""Findings: what somebody has to explain, told in words and carried on from run to run."""
+"""Findings: what somebody has to explain, told in words."""
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
-from django.db import connection
+from django.db.models import QuerySet
 
 from ledger.models import Operation
 from ledger.rules.digests import canonical
 from ledger.rules.money import Money, show
 from ledger.rules.states import LIVE, Standing, State
+from reconcile import carrying
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
 from reconcile.tying import amount_text
 
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
-CHUNK = 1000
 IDS_SHOWN = 4
 NOT_LISTED = "Not on the list."
 
 Groups = dict[str, list[Record]]
-
-LATEST = """
-SELECT latest.id
-FROM unnest(%(classes)s::text[], %(names)s::text[]) AS wanted (item_class, name)
-CROSS JOIN LATERAL (
-    SELECT f.id
-    FROM reconcile_finding AS f
-    JOIN reconcile_run AS r ON r.id = f.run_id
-    WHERE f.item_class = wanted.item_class AND {name} = wanted.name AND r.plan_id = %(plan)s
-        AND f.run_id <> %(run)s
-    ORDER BY f.id DESC
-    LIMIT 1
-) AS latest
-"""
-"""The latest one before of each wanted finding, read from the end of an index, however many there were."""
-BY_REFERENCE = LATEST.format(name="f.reference")
-BY_FINGERPRINT = LATEST.format(name="f.reference = '' AND f.fingerprint")
 
 
 def found(run: Run) -> list[Finding]:
@@ -54,8 +37,13 @@ def found(run: Run) -> list[Finding]:
     ]
     order = {str(item_class): place for place, item_class in enumerate(ItemClass)}
     findings.sort(key=lambda finding: (order[finding.item_class], finding.reference, finding.fingerprint))
-    _carry_on(run, findings)
+    carrying.carry_on(run, findings)
     return findings
+
+
+def stored(run: Run) -> QuerySet[Finding]:
+    """Return the findings that a run has stored, in the order in which they were found."""
+    return run.findings.select_related("operation", "case").order_by("pk")
 
 
 def _groups(run: Run) -> Groups:
@@ -224,37 +212,3 @@ def _shown(line: Record) -> str:
     if line.amount is None:
         return "no amount"
     return f"{show(Money(line.amount, line.currency))}\u00a0{line.currency}"
-
-
-def _carry_on(run: Run, findings: Sequence[Finding]) -> None:
-    """Let each finding that an earlier run had keep the day when it was first seen, and its case."""
-    for start in range(0, len(findings), CHUNK):
-        chunk = findings[start : start + CHUNK]
-        named = {_same(finding) for finding in chunk if finding.reference}
-        unnamed = {_same(finding) for finding in chunk if not finding.reference}
-        pks = [*_latest(run, BY_REFERENCE, named), *_latest(run, BY_FINGERPRINT, unnamed)]
-        before = Finding.objects.filter(pk__in=pks).select_related("case").defer("destination")
-        known = {_same(finding): finding for finding in before}
-        for finding in chunk:
-            earlier = known.get(_same(finding))
-            if earlier is not None:
-                finding.first_seen_at = earlier.first_seen_at
-                finding.case = earlier.case if _decided(earlier, finding) else None
-
-
-def _latest(run: Run, statement: str, wanted: set[tuple[str, str]]) -> list[int]:
-    """Return the latest earlier finding of the plan for each class and name; not every one has one."""
-    classes, names = [item_class for item_class, _ in wanted], [name for _, name in wanted]
-    with connection.cursor() as cursor:
-        cursor.execute(statement, {"classes": classes, "names": names, "plan": run.plan_id, "run": run.pk})
-        return [pk for (pk,) in cursor.fetchall()]
-
-
-def _same(finding: Finding) -> tuple[str, str]:
-    return finding.item_class, finding.reference or finding.fingerprint
-
-
-def _decided(earlier: Finding, finding: Finding) -> bool:
-    """Say whether the earlier case still answers: it is open, or nothing has changed since."""
-    case = earlier.case
-    return case is not None and (case.closed_at is None or earlier.fingerprint == finding.fingerprint)

@@ -1,8 +1,16 @@
-"""A run is its process's own while the lease lives; what stopped without a word is said to have failed."""
+"""A run is one process's own; what stopped is taken over, and who has lost a run writes nothing more to it.
 
+A process is taken for dead when its database session is gone, which a kill ends at once, or when it was
+silent until its lease ran out. It may be alive all the same: each process that takes a run over raises the
+run's `hold`, and every write asks for its own under the lock of the run's row.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import connection, models, transaction
+from django.db.models.expressions import Func
 
 from ledger.models import TieoutNow
 from ledger.rules.errors import Conflict
@@ -10,11 +18,30 @@ from reconcile.models import Plan, Run, RunQuerySet
 
 LEASE = timedelta(minutes=5)
 MARGIN = timedelta(minutes=1)
-STOPPED = "Its process stopped before it was done."
+HOLDS_MAX = 10
+"""How many processes may have had a run: one that ends its process each time would do so for ever."""
+STOPPED = "Its process stopped before it was done, {times} times."
+
+SINCE = "(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())"
+ABANDONED = """
+run.state = 'running' AND (run.lease_until <= tieout_now() OR NOT EXISTS (
+    SELECT FROM pg_stat_activity AS session
+    WHERE session.pid = run.session_pid
+        AND (session.backend_start IS NULL OR session.backend_start = run.session_since)
+))
+"""
+LIST = "SELECT run.id FROM reconcile_run AS run WHERE {abandoned} ORDER BY run.id"
+TAKE = """
+UPDATE reconcile_run AS run
+SET hold = run.hold + 1, lease_until = tieout_now() + make_interval(secs => %(lease_s)s),
+    session_pid = pg_backend_pid(), session_since = {since}
+WHERE run.id = %(run)s AND {abandoned}
+RETURNING run.id
+"""
 
 
 class LostRun(Conflict):
-    """The run was taken for dead while its process was still at work."""
+    """The run was taken over while its process was still at work."""
 
     type = "lost-run"
     title = "The run is no longer ours"
@@ -25,22 +52,59 @@ def length(plan: Plan) -> timedelta:
     return max(LEASE, 2 * timedelta(seconds=plan.operation_type.destination.reach.timeout_s) + MARGIN)
 
 
+def session() -> dict[str, Func]:
+    """Return what to write on a new run so that the end of this process shows."""
+    pid = Func(function="pg_backend_pid", output_field=models.IntegerField())
+    return {"session_pid": pid, "session_since": Func(template=SINCE, output_field=models.DateTimeField())}
+
+
 def keep(run: Run) -> None:
-    """Extend the lease of a run that is still ours; LostRun where it is not."""
-    ours = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, lease_until__gt=TieoutNow())
-    if not ours.update(lease_until=TieoutNow() + length(run.plan)):
-        raise LostRun("The run was given up for dead while it was at work; start it again.")
+    """Extend the lease of a run that is still ours; LostRun where another process has it or it has ended."""
+    if not _ours(run).update(lease_until=TieoutNow() + length(run.plan)):
+        raise LostRun("This run was given up for dead while it was at work: another process has ended it.")
+
+
+@contextmanager
+def held(run: Run) -> Iterator[None]:
+    """Write in one transaction in which nobody can take the run over; LostRun where somebody has."""
+    with transaction.atomic():
+        keep(run)
+        yield
+
+
+def abandoned() -> list[int]:
+    """Return the runs whose process is gone, or was silent for the length of its lease, the oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(LIST.format(abandoned=ABANDONED))
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def take(run_id: int) -> Run | None:
+    """Make an abandoned run this process's own; None where it is not abandoned, or somebody was first."""
+    plan = Plan.objects.select_related("operation_type__destination").get(runs=run_id)
+    with connection.cursor() as cursor:
+        values = {"lease_s": length(plan).total_seconds(), "run": run_id}
+        cursor.execute(TAKE.format(since=SINCE, abandoned=ABANDONED), values)
+        taken = cursor.fetchone() is not None
+    return Run.objects.select_related("plan__operation_type__destination").get(pk=run_id) if taken else None
 
 
 def fail(run: Run, why: str) -> bool:
-    """End a run that did not come to its end, with the reason; False where somebody else ended it."""
-    return _end(Run.objects.running().filter(pk=run.pk), why)
+    """End a run that did not come to its end, with the reason; False where it is no longer ours."""
+    return _end(_ours(run), why)
 
 
-def bury() -> int:
-    """Fail every run whose lease ran out; returns how many there were."""
-    abandoned = Run.objects.running().filter(lease_until__lte=TieoutNow())
-    return sum(_end(abandoned.filter(pk=pk), STOPPED) for pk in abandoned.values_list("pk", flat=True))
+def bury() -> None:
+    """End what nobody is to take over: dry runs, and runs that have ended one process after another."""
+    for run in Run.objects.filter(pk__in=abandoned()):
+        if run.dry_run:
+            discard(run)
+        elif run.hold >= HOLDS_MAX:
+            fail(run, STOPPED.format(times=run.hold))
+
+
+def _ours(run: Run) -> RunQuerySet:
+    return Run.objects.running().filter(pk=run.pk, hold=run.hold)
 
 
 def _end(run: RunQuerySet, why: str) -> bool:
@@ -49,18 +113,18 @@ def _end(run: RunQuerySet, why: str) -> bool:
         run.filter(pk__in=pks).update(
             state=Run.State.FAILED, finished_at=TieoutNow(), lease_until=None, why_failed=why[:500]
         )
-        _drop_lines(pks)
+        drop_lines(pks)
     return bool(pks)
 
 
 def discard(run: Run) -> None:
     """Remove a run of which nothing is to be kept."""
     with transaction.atomic():
-        _drop_lines([run.pk])
+        drop_lines([run.pk])
         Run.objects.filter(pk=run.pk).delete()
 
 
-def _drop_lines(pks: list[int]) -> None:
-    # By hand: the ORM would read every line first, to see what its pair takes along.
+def drop_lines(pks: list[int]) -> None:
+    """Delete every line of some runs, in one statement: the ORM would read each first."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM reconcile_record WHERE run_id = ANY(%s)", [pks])

@@ -69,10 +69,6 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Runs that somebody is at work on, or was until the process stopped."""
         return self.filter(state=Run.State.RUNNING)
 
-    def abandoned(self, now: datetime) -> Self:
-        """Runs whose process has stopped without a word."""
-        return self.running().filter(lease_until__lte=now)
-
 
 class Run(models.Model):
     """One execution of a plan; what it says is one snapshot, which page, command and export share."""
@@ -82,17 +78,39 @@ class Run(models.Model):
         DONE = "done"
         FAILED = "failed"
 
+    class Step(models.TextChoices):
+        """How far it has come; a process that takes it over goes on from here."""
+
+        LISTING = "listing"
+        COMPARING = "comparing"
+        SETTLING = "settling"
+
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     plan = models.ForeignKey(Plan, on_delete=models.PROTECT, related_name="runs")
     actor = models.CharField(max_length=150)
     window_from = models.DateTimeField()
     window_to = models.DateTimeField()
     """The window is half-open: what is accepted at this very instant belongs to the next one."""
+    first_day = models.DateField(null=True)
+    last_day = models.DateField(null=True)
+    """The days that were asked for; without them the window is the plan's own."""
+    dry_run = models.BooleanField(default=False)
+    """Nothing of it is kept, and the row is gone with its end."""
     grace_s = models.FloatField()
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    step = models.CharField(max_length=10, choices=Step, default=Step.LISTING)
+    place = models.JSONField(null=True)
+    """Where the list goes on after the last page that was written; as its connector gave it."""
     started_at = models.DateTimeField(db_default=TieoutNow())
     finished_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
+    hold = models.PositiveSmallIntegerField(default=1)
+    """Counts the processes that have had it; who holds an older number writes nothing any more."""
+    session_pid = models.IntegerField(null=True)
+    session_since = models.DateTimeField(null=True)
+    """The database session of the process that has it; when the session is gone, so is the process."""
+    nudged_at = models.DateTimeField(null=True)
+    """When a worker was last told to take it over."""
     pages = models.JSONField(default=list)
     """How many records each page of the destination's list held."""
     records = models.PositiveIntegerField(default=0)
@@ -126,6 +144,9 @@ class Run(models.Model):
             ),
             models.CheckConstraint(name="run_failure_has_words", condition=~Q(state="failed", why_failed="")),
             models.CheckConstraint(name="run_done_has_digest", condition=~Q(state="done", digest="")),
+            models.CheckConstraint(
+                name="run_step_known", condition=Q(step__in=["listing", "comparing", "settling"])
+            ),
         ]
         indexes = [models.Index(name="run_of_plan", fields=["plan", "-id"])]
 
@@ -160,6 +181,8 @@ class Record(models.Model):
     status = models.CharField(max_length=200, blank=True)
     standing = models.CharField(max_length=10, blank=True)
     occurred_at = models.DateTimeField(null=True)
+    occurred_on = models.DateField(null=True)
+    """The day of a record that tells no more than a day; it is never made an instant."""
     seen_at = models.DateTimeField(null=True)
     """When the page that it came in was asked for."""
     readable = models.BooleanField(default=True)
@@ -202,6 +225,9 @@ class Record(models.Model):
             models.CheckConstraint(
                 name="record_unreadable_says_why", condition=Q(readable=True) | ~Q(why="")
             ),
+            models.CheckConstraint(
+                name="record_instant_or_day", condition=Q(occurred_at=None) | Q(occurred_on=None)
+            ),
         ]
         indexes = [models.Index(name="record_by_id", fields=["run", "external_id"])]
 
@@ -228,6 +254,12 @@ class Finding(models.Model):
     """The destination's records under this reference, the compared one first; amounts are text."""
     seen_at = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField(db_default=TieoutNow())
+    came_back = models.BooleanField(default=False)
+    """An earlier run had it, and one between them found it gone."""
+    lives = models.BooleanField(default=True)
+    """No later run has found it again, and none has found it gone."""
+    gone_in = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="gone")
+    """The run that looked again and found no difference there any more."""
     fingerprint = models.CharField(max_length=64)
     """Digest of what was found, so that a case that a person closed is opened again only by something new."""
     is_open = models.BooleanField(default=True)
@@ -241,6 +273,7 @@ class Finding(models.Model):
             ),
             models.CheckConstraint(name="finding_says_why", condition=~Q(why="")),
             models.CheckConstraint(name="finding_stands_for_items", condition=Q(items__gte=1)),
+            models.CheckConstraint(name="finding_gone_lives_not", condition=Q(gone_in=None) | Q(lives=False)),
             models.CheckConstraint(
                 name="finding_amount_with_currency",
                 condition=Q(amount__isnull=True, currency="") | (Q(amount__isnull=False) & ~Q(currency="")),
@@ -253,6 +286,7 @@ class Finding(models.Model):
                 fields=["item_class", "fingerprint", "-id"],
                 condition=Q(reference=""),
             ),
+            models.Index(name="finding_living", fields=["run"], condition=Q(lives=True)),
         ]
 
     def __str__(self) -> str:

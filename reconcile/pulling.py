@@ -1,19 +1,23 @@
 """Both sides into staging: the destination's list page by page, the ledger's operations in one go.
 
 No transaction is open while the destination is waited for; each page is written with its count before the
-next one is asked for. A record that comes twice, because it changed while the list was read, counts once, as
-it came last.
+next one is asked for, together with the place where the list goes on: a process that takes the run over reads
+no page again. A record that comes twice, because it changed while the list was read, counts once, as it came
+last.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TypeVar
 
 from django.db import connection, transaction
+from django.db.models import Max
 
 from ledger.destinations import listing
+from ledger.destinations.connectors.base import IncompletePull, Place
 from ledger.models import Operation, database_now
 from ledger.rules import records
 from ledger.rules.calls import RecordMap
@@ -87,11 +91,23 @@ class Staging:
     repeated: int = 0
     totals: Totals = field(default_factory=dict)
 
-    def page(self, listed: Sequence[Listed], *, seen_at: datetime) -> None:
-        """Write one page and its count; LostRun where the run is no longer ours."""
+    @classmethod
+    def of(cls, run: Run) -> "Staging":
+        """Return a run's destination side as far as it has come in."""
+        lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION)
+        return cls(
+            run,
+            number=lines.aggregate(last=Max("number"))["last"] or 0,
+            pages=list(run.pages),
+            repeated=run.repeated,
+            totals=tying.read_totals(run.counted.get("destination", {})),
+        )
+
+    def page(self, listed: Sequence[Listed], *, seen_at: datetime, place: Place | None) -> None:
+        """Write one page, its count and where the list goes on; LostRun where the run is no longer ours."""
         self.pages.append(len(listed))
-        with transaction.atomic():
-            leasing.keep(self.run)
+        self.run.place = None if place is None else dict(place)
+        with leasing.held(self.run):
             self.add(listed, seen_at=seen_at)
 
     def add(self, listed: Sequence[Listed], *, seen_at: datetime) -> None:
@@ -142,21 +158,35 @@ class Staging:
         """Keep on the run what has come in so far."""
         self.run.pages, self.run.repeated = self.pages, self.repeated
         self.run.counted = {**self.run.counted, "destination": tying.store_totals(self.totals)}
-        self.run.save(update_fields=["pages", "records", "repeated", "counted"])
+        self.run.save(update_fields=["pages", "records", "repeated", "counted", "place"])
 
 
-def pull(run: Run) -> Staging:
-    """Read the destination's list into the run's lines; raises IncompletePull or ConfigurationError."""
-    kind = run.plan.operation_type
-    staging = Staging(run)
-    staging.note()
+def pull(run: Run) -> None:
+    """Read the destination's list into the run's lines; raises IncompletePull or ConfigurationError.
+
+    Goes on after the last page that an earlier process of the run has written, and from the start where the
+    list does not go on from there any more.
+    """
+    if run.place is not None:
+        with suppress(IncompletePull):
+            _read_on(run)
+            return
+    with leasing.held(run):
+        leasing.drop_lines([run.pk])
+        run.place, run.pages, run.records, run.repeated, run.counted = None, [], 0, 0, {}
+        Staging(run).note()
+    _read_on(run)
+
+
+def _read_on(run: Run) -> None:
+    kind, staging = run.plan.operation_type, Staging.of(run)
     asked_at = database_now()
-    for items in listing.pages(kind, since=run.window_from - MARGIN):
+    for page in listing.pages(kind, since=run.window_from - MARGIN, place=run.place):
         assert kind.how.record is not None  # a list is refused without it
-        currencies = _assumed(run, kind.how.record, items)
-        staging.page([read(kind.how.record, item, currencies) for item in items], seen_at=asked_at)
+        currencies = _assumed(run, kind.how.record, page.items)
+        listed = [read(kind.how.record, item, currencies) for item in page.items]
+        staging.page(listed, seen_at=asked_at, place=page.place)
         asked_at = database_now()
-    return staging
 
 
 def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, str]:
@@ -215,4 +245,5 @@ def stage_ledger(run: Run) -> None:
         leasing.keep(run)
         comparing.stage_ledger(run)
         run.counted = {**run.counted, "ledger": tying.store_totals(tying.count_ledger(run))}
-        run.save(update_fields=["counted"])
+        run.step, run.place = Run.Step.COMPARING, None
+        run.save(update_fields=["counted", "step", "place"])

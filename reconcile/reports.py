@@ -102,6 +102,8 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
         lines += ["", *_findings_table(findings, there)]
     if run.settled:
         lines += ["", f"In the ledger: {settled(run)}"]
+    if gone := run.gone.count():
+        lines += ["", f"{gone} gone since the last run"]
     return "\n".join(lines)
 
 

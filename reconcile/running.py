@@ -6,13 +6,13 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection
 
 from ledger.destinations.connectors.base import ConfigurationError, IncompletePull
 from ledger.models import TieoutNow, database_now
 from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed, TieoutError
-from reconcile import absences, actions, comparing, findings, leasing, pulling, reports, tying
+from reconcile import absences, actions, carrying, comparing, findings, leasing, pulling, reports, tying
 from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
 
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
@@ -61,42 +61,59 @@ def _midnight(plan: Plan, day: date) -> datetime:
     return datetime.combine(day, time.min, tzinfo=plan.zone).astimezone(UTC)
 
 
-def execute(run: Run, *, keep: bool = True) -> list[Finding]:
-    """Carry a started run out; NotWhole, with the reason, where it could not be made whole.
+def execute(run: Run) -> list[Finding]:
+    """Carry a run to its end from the step that it has come to; NotWhole, with the reason, where it has none.
 
-    With `keep` off nothing is kept, neither here nor in the ledger, and the run is gone afterwards.
+    Of a dry run nothing is kept, neither here nor in the ledger, and its row is gone afterwards.
     """
     try:
-        found = _execute(run, keep=keep)
+        return _execute(run)
     except (IncompletePull, ConfigurationError) as error:
         why = error.reason if isinstance(error, IncompletePull) else error.detail
         leasing.fail(run, why)
         raise NotWhole(why) from None
     except BaseException as error:
-        with suppress(DatabaseError):  # where that is the trouble, the lease ends the run
+        with suppress(DatabaseError):  # where that is the trouble, another process takes the run over
             leasing.fail(run, UNFORESEEN.format(name=type(error).__name__))
         raise
     finally:
-        if not keep:
+        if run.dry_run:
             leasing.discard(run)
+
+
+def _execute(run: Run) -> list[Finding]:
+    _start_over_if_configured_since(run)
+    if run.step == Run.Step.LISTING:
+        pulling.pull(run)
+        pulling.stage_ledger(run)
+    found = _compare(run) if run.step == Run.Step.COMPARING else list(findings.stored(run))
+    if not run.dry_run:
+        actions.settle(run, found, actor=actor_of(run))
+        finish(run)
     return found
 
 
-def _execute(run: Run, *, keep: bool) -> list[Finding]:
-    actor = actor_of(run)
-    staging = pulling.pull(run)
-    pulling.stage_ledger(run)
-    comparing.classify(run)
-    if absences.confirm(run, staging, absences.kept(run, actor) if keep else absences.tried):
+def _start_over_if_configured_since(run: Run) -> None:
+    """Read and compare again what was read by other rules than those that are in force now."""
+    kind = run.plan.operation_type
+    changed_at = max(run.plan.changed_at, kind.changed_at, kind.destination.changed_at)
+    if run.step != Run.Step.SETTLING and changed_at > run.started_at:
+        run.step, run.place, run.grace_s = Run.Step.LISTING, None, run.plan.grace_s
+        with leasing.held(run):
+            run.save(update_fields=["step", "place", "grace_s"])
+
+
+def _compare(run: Run) -> list[Finding]:
+    """Put every item into its class and write down what that comes to, in one piece."""
+    with leasing.held(run):
         comparing.classify(run)
-    leasing.keep(run)
-    tie = tying.tie(run)
+    if absences.confirm(run, absences.tried if run.dry_run else absences.kept(run, actor_of(run))):
+        with leasing.held(run):
+            comparing.classify(run)
     found = findings.found(run)
-    write(run, tie, found)
-    if keep:
-        store(found)
-        run.settled = dict(actions.settle(run, found, actor=actor))
-        finish(run)
+    write(run, tying.tie(run), found)
+    if not run.dry_run:
+        store(run, found)
     return found
 
 
@@ -118,26 +135,20 @@ def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
     return {name: value for name, value in reports.document(run, found).items() if name != "digest"}
 
 
-def store(found: Sequence[Finding]) -> None:
-    """Store findings before anything is settled: no case is opened for what is not on record."""
-    Finding.objects.bulk_create(found, batch_size=1000)
+def store(run: Run, found: Sequence[Finding]) -> None:
+    """Store findings and figures before anything is settled: no case is opened for what is not on record."""
+    run.step = Run.Step.SETTLING
+    with leasing.held(run):
+        Finding.objects.bulk_create(found, batch_size=1000)
+        carrying.take_up(run)
+        run.save(update_fields=["step", "classes", "tie", "totals", "residual", "digest"])
 
 
 def finish(run: Run) -> None:
     """End the run; the lines of earlier runs of its plan are no longer needed."""
-    with transaction.atomic():
-        leasing.keep(run)
-        run.state, run.lease_until = Run.State.DONE, None
+    with leasing.held(run):
         Run.objects.filter(pk=run.pk).update(
-            state=run.state,
-            lease_until=None,
-            finished_at=TieoutNow(),
-            classes=run.classes,
-            tie=run.tie,
-            totals=run.totals,
-            residual=run.residual,
-            settled=run.settled,
-            digest=run.digest,
+            state=Run.State.DONE, lease_until=None, finished_at=TieoutNow(), settled=run.settled
         )
         with connection.cursor() as cursor:
             cursor.execute(

@@ -5,18 +5,20 @@ one run at a time: runs are long, and a worker has to stay free for sends and fo
 """
 
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cronsim import CronSim, CronSimError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django_q.tasks import async_task
 
-from ledger.models import database_now
+from ledger.models import TieoutNow, database_now
 from reconcile import leasing
 from reconcile.models import UNKNOWN_ZONE, Plan, Run
 
 TASK = "reconcile.tasks.run_plan"
+RESUME = "reconcile.tasks.resume"
+AGAIN = timedelta(seconds=30)
 TASK_TIMEOUT_S = 1000
 """How long the queue lets a run work; retry must be three times as long, see Q_CLUSTER."""
 
@@ -47,13 +49,19 @@ def due_plans(now: datetime) -> QuerySet[Plan]:
 
 
 def sweep() -> int:
-    """Put the first due plan into the queue, once however many sweep; returns how many were put there."""
+    """Put what has stopped, or else the first due plan, into the queue; returns how many were put there.
+
+    However many sweep, it is put there once.
+    """
     leasing.bury()
     now = database_now()
     for plan in Plan.objects.scheduled().filter(next_run_at=None):
         _move_on(plan, now)
-    if Run.objects.running().exists():
+    stopped = leasing.abandoned()
+    if Run.objects.running().exclude(pk__in=stopped).exists():
         return 0
+    if stopped:
+        return int(any(_nudge_again(run, now) for run in stopped))
     return int(any(_nudge(plan, now) for plan in due_plans(now)))
 
 
@@ -67,6 +75,16 @@ def _nudge(plan: Plan, now: datetime) -> bool:
         ours = _move_on(plan, now)
         if ours:
             async_task(TASK, plan.pk, timeout=TASK_TIMEOUT_S)
+    return ours
+
+
+def _nudge_again(run_id: int, now: datetime) -> bool:
+    """Have a worker go on with a run; a lost task costs half a minute."""
+    free = Run.objects.running().filter(Q(nudged_at=None) | Q(nudged_at__lte=now - AGAIN), pk=run_id)
+    with transaction.atomic():
+        ours = bool(free.update(nudged_at=TieoutNow()))
+        if ours:
+            async_task(RESUME, run_id, timeout=TASK_TIMEOUT_S)
     return ours
 
 

@@ -5,15 +5,17 @@ from datetime import datetime
 
 from ledger.destinations.connectors.base import (
     IncompletePull,
+    ListPage,
     ListRequest,
+    Place,
     connector_for,
     refuse_open_transaction,
 )
 from ledger.models import OperationType
 
 
-def pages(kind: OperationType, *, since: datetime) -> Iterator[list[object]]:
-    """Yield the destination's records of an operation type, page by page, decoded.
+def pages(kind: OperationType, *, since: datetime, place: Place | None = None) -> Iterator[ListPage]:
+    """Yield the destination's records of an operation type, page by page; with a place, go on from there.
 
     Raises IncompletePull with the reason where the list was not read to its end, ConfigurationError where the
     destination cannot be reached as it is set up, RuntimeError where a transaction is open between pages.
@@ -27,6 +29,7 @@ def pages(kind: OperationType, *, since: datetime) -> Iterator[list[object]]:
         record=record,
         since=since,
         timeout_s=kind.destination.reach.timeout_s,
+        place=place,
     )
     refuse_open_transaction()
     for page in connector_for(kind.destination).pages(request):

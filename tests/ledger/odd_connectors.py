@@ -5,7 +5,14 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from ledger.destinations.connectors.base import ListRequest, Looked, LookRequest, SendRequest, Target
+from ledger.destinations.connectors.base import (
+    ListPage,
+    ListRequest,
+    Looked,
+    LookRequest,
+    SendRequest,
+    Target,
+)
 from ledger.destinations.connectors.http import HttpConnector
 from ledger.rules.outcomes import Answer
 
@@ -24,7 +31,7 @@ class Plain:
         """Look up over HTTP."""
         return self.http.look_up(request)
 
-    def pages(self, request: ListRequest) -> Iterator[list[object]]:
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
         """List over HTTP."""
         return self.http.pages(request)
 

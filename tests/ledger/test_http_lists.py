@@ -287,7 +287,7 @@ def test_the_sandbox_is_looked_up_and_listed(sandbox: Sandbox) -> None:
         made(sandbox, f"{KEY}/{number}")
     made(sandbox, KEY)
     assert verdict(books.look_up(looking())) is Verdict.ONE_MATCH
-    assert [len(page) for page in books.pages(listing())] == [2, 2, 2]
+    assert [len(page.items) for page in books.pages(listing())] == [2, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ def test_nothing_is_listed_while_a_transaction_is_open(
     there(sandbox, durban.invoiced(1))
     there(sandbox, durban.invoiced(2))
     since = clock.now().replace(year=2020)
-    assert [len(page) for page in listing.pages(durban.invoice, since=since)] == [1, 1]
+    assert [len(page.items) for page in listing.pages(durban.invoice, since=since)] == [1, 1]
     pages = listing.pages(durban.invoice, since=since)
     next(pages)
     with transaction.atomic(), pytest.raises(RuntimeError, match="transaction"):

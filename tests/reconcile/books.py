@@ -15,6 +15,7 @@ from ledger.actions import Report, Submission
 from ledger.destinations import sending
 from ledger.destinations.connectors.base import (
     IncompletePull,
+    ListPage,
     ListRequest,
     Looked,
     LookRequest,
@@ -128,11 +129,12 @@ class Listed:
         ]
         return Looked(tuple(item for item in ours if not item.get("unlooked")), complete=True)
 
-    def pages(self, request: ListRequest) -> Iterator[list[object]]:
-        for page in HELD.pages:
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
+        for number in range(request.place["page"] if request.place else 0, len(HELD.pages)):
+            page = HELD.pages[number]
             if page is None:
                 raise IncompletePull("The list broke off.")
-            yield [item for item in page if not item.get("unlisted")]
+            yield ListPage([item for item in page if not item.get("unlisted")], {"page": number + 1})
 
 
 def record(
@@ -241,8 +243,8 @@ class Books:
     def run(self, *, keep: bool = True) -> tuple[Run, list[Finding]]:
         """Reconcile over the plan's own window."""
         start_at, to = window(self.plan, None, None)
-        run = start(self.plan, window_from=start_at, window_to=to, actor="ann")
-        return run, execute(run, keep=keep)
+        run = start(self.plan, window_from=start_at, window_to=to, actor="ann", dry_run=not keep)
+        return run, execute(run)
 
 
 def key_of(order: str) -> str:

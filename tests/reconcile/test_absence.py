@@ -71,7 +71,7 @@ def test_the_silence_of_a_look_up_that_never_found_anything_proves_nothing(liste
     assert "no proof" in finding.why
 
 
-def test_what_only_the_look_up_finds_is_compared_and_totalled(listed: Books) -> None:
+def test_57_what_only_the_look_up_finds_is_not_missing(listed: Books) -> None:
     """A record became visible after the cursor that should have caught it."""
     listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
     listed.claimed("2", Outcome.SUCCEEDED, reference="INV-2")

@@ -9,7 +9,6 @@ from subprocess import CompletedProcess
 import pytest
 from django.core.management import call_command
 
-from ledger.models import TieoutNow
 from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import window
@@ -183,22 +182,13 @@ def test_it_is_ended_in_order_when_it_is_told_to_stop(books: Books, spawn: Spawn
 def test_another_run_at_work_is_2(books: Books) -> None:
     start_at, to = window(books.plan, None, None)
     start(books.plan, window_from=start_at, window_to=to, actor="ann")
-    assert "Another run of invoices is at work" in refusal(here("invoices"))
+    for other in (("--dry-run",), ("--from", "2026-11-01"), ("--to", "2026-11-01")):
+        said = refusal(here("invoices", *other))
+        assert said.startswith("Another run of invoices is at work: run 1, started by ann on 20")
+    assert Run.objects.count() == 1
 
 
 def test_a_database_that_is_down_is_2(books: Books, run_manage: Manage) -> None:
     nowhere = "postgresql://tieout:x@127.0.0.1:9/none?connect_timeout=2"
     done = run_manage("reconcile", "invoices", check=False, DATABASE_URL=nowhere)
     assert "database" in refusal(done)
-
-
-def test_61_a_run_whose_process_stopped_is_failed_and_the_next_gives_the_same(books: Books) -> None:
-    books.outside("1")
-    start_at, to = window(books.plan, None, None)
-    dead = start(books.plan, window_from=start_at, window_to=to, actor="ann")
-    Run.objects.filter(pk=dead.pk).update(lease_until=TieoutNow())
-    first = json.loads(here("invoices", "--json").stdout)
-    dead.refresh_from_db()
-    assert (dead.state, dead.why_failed) == ("failed", "Its process stopped before it was done.")
-    second = json.loads(here("invoices", "--json").stdout)
-    assert first["digest"] == second["digest"]

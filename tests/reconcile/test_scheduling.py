@@ -9,7 +9,6 @@ from django_q.models import OrmQ
 
 from reconcile import scheduling, tasks
 from reconcile.actions import start
-from reconcile.leasing import LostRun
 from reconcile.models import Plan, Run
 from reconcile.running import execute, window
 from tests.databases import Clock
@@ -176,22 +175,3 @@ def test_a_failure_stands_on_the_run(listed: Books) -> None:
     tasks.run_plan(listed.plan.pk)
     run = Run.objects.get()
     assert (run.state, run.why_failed) == ("failed", "The list broke off.")
-
-
-def test_61_the_sweep_buries_a_run_whose_process_stopped_and_fences_it_off(
-    listed: Books, clock: Clock
-) -> None:
-    start_at, to = window(listed.plan, None, None)
-    run = start(listed.plan, window_from=start_at, window_to=to, actor="ann")
-    scheduling.sweep()
-    run.refresh_from_db()
-    assert run.state == "running"
-    clock.advance(5 * 60 + 1)
-    scheduling.sweep()
-    run.refresh_from_db()
-    assert run.state == "failed"
-    HELD.pages = [[record(1, key=key_of("1"))]]
-    with pytest.raises(LostRun, match="given up for dead"):
-        execute(run)
-    run.refresh_from_db()
-    assert run.why_failed == "Its process stopped before it was done."

@@ -1,5 +1,6 @@
 """What a run proved is carried to the ledger as evidence, once, and moves there what it proves."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ import reconcile.actions
 from ledger import actions
 from ledger.models import Case, Event, Lookup, Operation
 from ledger.rules.states import Outcome
-from reconcile.findings import BY_FINGERPRINT, BY_REFERENCE
+from reconcile.actions import start
+from reconcile.carrying import BY_FINGERPRINT, BY_REFERENCE
 from reconcile.models import Finding
+from reconcile.running import execute, window
 from tests.reconcile.books import HELD, Books, adds_up, command_id, counts, key_of, record, refreshed
 
 
@@ -193,13 +196,20 @@ def test_two_differences_without_an_operation_under_one_reference_are_one_case(l
     assert run.settled == {"opened": 2}
 
 
+def days_ago(days: int) -> datetime:
+    return datetime.now(UTC) - timedelta(days=days)
+
+
 def test_what_the_last_run_did_not_look_at_is_carried_on_from_the_one_before(listed: Books) -> None:
-    """A run over a few days, or one that broke off, opens no case a second time afterwards."""
-    HELD.pages = [[record(2, key="newer")]]
+    """A run over other days opens no case a second time afterwards, and calls nothing of it gone."""
+    HELD.pages = [[record(2, key="newer", created_at=days_ago(20).isoformat())]]
     first, before = listed.run()
     HELD.pages = [[]]
-    listed.run()
-    HELD.pages = [[record(2, key="newer")]]
+    other = window(listed.plan, days_ago(10).date(), None)
+    run = start(listed.plan, window_from=other[0], window_to=other[1], actor="ann")
+    execute(run)
+    assert run.gone.count() == 0
+    HELD.pages = [[record(2, key="newer", created_at=days_ago(20).isoformat())]]
     _, after = listed.run()
     assert [finding.case for finding in after] == [finding.case for finding in before]
     assert [finding.first_seen_at for finding in after] == [first.started_at]

@@ -69,15 +69,31 @@ class LookRequest:
     timeout_s: float
 
 
+Place = Mapping[str, Any]
+"""Where a list goes on after a page: JSON without secrets, which only its own connector reads."""
+
+
 @dataclass(frozen=True)
 class ListRequest:
-    """One pull of what the destination holds since an instant; `timeout_s` is the deadline of each page."""
+    """One pull of what the destination holds since an instant; `timeout_s` is the deadline of each page.
+
+    With a `place`, which an earlier page of the same list had, the pull goes on from there.
+    """
 
     call: ListCall
     contract: Contract
     record: RecordMap
     since: datetime
     timeout_s: float
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class ListPage:
+    """One page of a list, decoded, and where it goes on; without a place, it cannot be gone on with later."""
+
+    items: list[object]
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +113,8 @@ class Connector(Protocol):
     """A way to reach one destination; made anew for each use, secrets read then.
 
     `send` gives an Answer whatever happens on the way, and says `not_sent` only where it can prove it; an
-    exception is taken as uncertain. `pages` raises IncompletePull where the list was not read to its end.
+    exception is taken as uncertain. `pages` raises IncompletePull where the list was not read to its end, and
+    where it does not go on from the request's place.
     """
 
     def send(self, request: SendRequest) -> Answer:
@@ -106,7 +123,7 @@ class Connector(Protocol):
     def look_up(self, request: LookRequest) -> Looked:
         """Ask what the destination holds for one operation."""
 
-    def pages(self, request: ListRequest) -> Iterator[list[object]]:
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
         """Give what the destination holds, page by page."""
 
 

@@ -12,6 +12,7 @@ from ledger.destinations.connectors import paging, wire
 from ledger.destinations.connectors.base import (
     ConfigurationError,
     IncompletePull,
+    ListPage,
     ListRequest,
     Looked,
     LookRequest,
@@ -72,26 +73,27 @@ class HttpConnector:
                 return self._page(outgoing, deadline, absent=request.contract.absent)
 
             for page in paging.walk(listing, fetch):
-                items += page
+                items += page.items
         except IncompletePull as error:
             return Looked(tuple(items), complete=False, why=error.reason, single_page=single_page)
         except (Malformed, ConfigurationError) as error:
             return Looked((), complete=False, why=error.detail, single_page=single_page)
         return Looked(tuple(items), complete=True, single_page=single_page)
 
-    def pages(self, request: ListRequest) -> Iterator[list[object]]:
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
         """Yield what the destination holds, page by page; raises IncompletePull."""
         values = {"since": request.since.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
 
         def fetch(url: httpx.URL, number: int) -> paging.Page:
-            # "No such" past the end is the end; for a list as a whole it is a wrong address.
+            # "No such" past the end is the end; of what was asked for first it is a wrong address or place.
             absent = () if number == 0 else request.contract.absent
             headers = self._headers(request.call.headers, values, None)
             outgoing = _build(request.call.method, url, headers=headers, content=None)
             return self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
 
         try:
-            yield from paging.walk(self._listing(request, values, pages=PULL_PAGES, items=PULL_ITEMS), fetch)
+            listing = self._listing(request, values, pages=PULL_PAGES, items=PULL_ITEMS)
+            yield from paging.walk(listing, fetch, place=request.place)
         except (Malformed, ConfigurationError) as error:
             raise IncompletePull(error.detail) from None
 

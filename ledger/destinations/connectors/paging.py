@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from ledger.destinations.connectors.base import IncompletePull
+from ledger.destinations.connectors.base import IncompletePull, ListPage, Place
 from ledger.rules.calls import Paging
 from ledger.rules.records import search
 
@@ -49,29 +49,67 @@ class _Read:
 
 
 Fetch = Callable[[httpx.URL, int], Page]
-"""Fetches one page, whose number counts from 0."""
+"""Fetches one page, whose number counts from 0 with what is asked for first."""
 
 
-def walk(listing: Listing, fetch: Fetch) -> Iterator[list[object]]:
-    """Yield the items of each page; raises IncompletePull with the reason where the end was not reached."""
-    read = _Read()
-    url: httpx.URL | None = _first(listing)
+def walk(listing: Listing, fetch: Fetch, *, place: Place | None = None) -> Iterator[ListPage]:
+    """Yield each page and where the list goes on; raises IncompletePull where the end was not reached.
+
+    From a place, it goes on after the page that had it; where nothing comes from there, it has not gone on.
+    """
+    read = _Read() if place is None else _read_before(place)
+    url: httpx.URL | None = _first(listing) if place is None else _at(listing, place)
+    before = read.pages
     while url is not None:
         if read.pages >= listing.max_pages:
             raise IncompletePull(f"The list has more than {listing.max_pages} pages.")
         read.places.add(str(url))
-        page = fetch(url, read.pages)
+        page = fetch(url, read.pages - before)
         items = [] if page.absent else items_of(page.body, listing.items)
         _refuse_restart(items, read)
+        if place is not None and read.pages == before and not items:
+            raise IncompletePull("Nothing came where the list was to go on.")
         read.pages += 1
         read.items += len(items)
+        url, why = _following(listing, page, items, read)
         if items:
-            yield items
-        if read.items > listing.max_items:
-            raise IncompletePull(f"The list has more than {listing.max_items} items.")
+            yield ListPage(items, None if url is None else _place(url, read))
+        if why:
+            raise IncompletePull(why)
+
+
+def _following(
+    listing: Listing, page: Page, items: list[object], read: _Read
+) -> tuple[httpx.URL | None, str]:
+    """Return the address of the next page, None at the end, or why the list cannot be read to it."""
+    if read.items > listing.max_items:
+        return None, f"The list has more than {listing.max_items} items."
+    try:
         url = None if page.absent else _next(listing, page, items, read)
-        if url is not None and str(url) in read.places:
-            raise IncompletePull("The list names a page as the next one that was read before.")
+    except IncompletePull as error:
+        return None, error.reason
+    if url is not None and str(url) in read.places:
+        return None, "The list names a page as the next one that was read before."
+    return url, ""
+
+
+def _place(url: httpx.URL, read: _Read) -> Place:
+    """Return what a later process needs to go on: no host, for its credentials go where its own rules say."""
+    return {
+        "path": url.raw_path.decode("ascii"),
+        "pages": read.pages,
+        "items": read.items,
+        "first_page": [digest.hex() for digest in read.first_page],
+    }
+
+
+def _read_before(place: Place) -> _Read:
+    first_page = [bytes.fromhex(digest) for digest in place["first_page"]]
+    return _Read(pages=place["pages"], items=place["items"], first_page=first_page)
+
+
+def _at(listing: Listing, place: Place) -> httpx.URL:
+    return listing.url.copy_with(raw_path=place["path"].encode("ascii"))
 
 
 def items_of(body: object, expression: str | None) -> list[object]:

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from ledger.rules.errors import TieoutError
-from reconcile import actions, reports, running
+from reconcile import joining, reports, running
 from reconcile.models import Finding, Plan, Run
 
 NOTHING_FOUND, FOUND, NOT_WHOLE = 0, 1, 2
@@ -64,9 +64,8 @@ class Command(BaseCommand):
         if plan is None:
             known = ", ".join(plans.order_by("name").values_list("name", flat=True)) or "none"
             raise running.NotWhole(f'There is no plan "{options["plan"]}". Known plans: {known}.')
-        start, to = running.window(plan, options["first"], options["last"])
-        run = actions.start(plan, window_from=start, window_to=to, actor=ACTOR)
-        return run, running.execute(run, keep=not options["dry_run"])
+        days = options["first"], options["last"]
+        return joining.run_now(plan, days, actor=ACTOR, dry_run=options["dry_run"], say=self.stderr.write)
 
     def _say(self, run: Run, found: Sequence[Finding], *, as_json: bool) -> None:
         if as_json:

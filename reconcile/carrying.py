@@ -1,0 +1,142 @@
+"""Findings live from run to run: since when, under which case, what is gone, and what has come back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection
+
+from ledger.models import Case
+from reconcile import leasing
+from reconcile.classes import ItemClass
+from reconcile.comparing import whole_sets
+from reconcile.models import Finding, Run
+
+CHUNK = 1000
+ABSENT = {ItemClass.MISSING: ItemClass.UNCERTAIN, ItemClass.UNCERTAIN: ItemClass.MISSING}
+"""One difference in two classes: what is not there, with and without proof."""
+
+LATEST = """
+SELECT latest.id
+FROM unnest(%(classes)s::text[], %(names)s::text[]) AS wanted (item_class, name)
+CROSS JOIN LATERAL (
+    SELECT f.id
+    FROM reconcile_finding AS f
+    JOIN reconcile_run AS r ON r.id = f.run_id
+    WHERE f.item_class = wanted.item_class AND {name} = wanted.name AND r.plan_id = %(plan)s
+        AND f.run_id <> %(run)s
+    ORDER BY f.id DESC
+    LIMIT 1
+) AS latest
+"""
+"""The latest one before of each wanted finding, read from the end of an index, however many there were."""
+BY_REFERENCE = LATEST.format(name="f.reference")
+BY_FINGERPRINT = LATEST.format(name="f.reference = '' AND f.fingerprint")
+
+FOUND_AGAIN = """
+UPDATE reconcile_finding AS f SET lives = false
+FROM reconcile_run AS r
+WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run)s AND EXISTS (
+    SELECT FROM reconcile_finding AS new
+    WHERE new.run_id = %(run)s
+        AND coalesce(nullif(new.reference, ''), new.fingerprint)
+            = coalesce(nullif(f.reference, ''), f.fingerprint)
+)
+"""
+
+# Looked at again is what belongs to this run's window; what is in flight is not over.
+GONE = """
+UPDATE reconcile_finding AS f SET lives = false, gone_in_id = %(run)s
+FROM reconcile_run AS r
+WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run)s AND (
+    EXISTS (
+        SELECT FROM ledger_operation AS o
+        WHERE o.id = f.operation_id AND o.accepted_at >= %(window_from)s AND o.accepted_at < %(window_to)s
+    ) OR EXISTS (
+        SELECT FROM jsonb_array_elements(f.destination) AS d
+        WHERE d ->> 'occurred_at' IS NULL OR (
+            (d ->> 'occurred_at')::timestamptz >= %(window_from)s
+            AND (d ->> 'occurred_at')::timestamptz < %(window_to)s
+        )
+    )
+) AND NOT EXISTS (
+    SELECT FROM reconcile_record AS l
+    WHERE l.run_id = %(run)s AND l.operation_id = f.operation_id AND l.item_class = %(in_flight)s
+)
+"""
+
+
+def carry_on(run: Run, findings: Sequence[Finding]) -> None:
+    """Let each finding that an earlier run had keep the day when it was first seen, and its case.
+
+    What was gone between them has come back: its age begins afresh, and a case that was closed is closed.
+    """
+    for start in range(0, len(findings), CHUNK):
+        chunk = findings[start : start + CHUNK]
+        known = _earlier(run, chunk)
+        for finding in chunk:
+            earlier = max(
+                (known[one] for one in _names(finding) if one in known), key=lambda f: f.pk, default=None
+            )
+            if earlier is None:
+                continue
+            finding.came_back = earlier.gone_in_id is not None
+            if not finding.came_back:
+                finding.first_seen_at = earlier.first_seen_at
+            finding.case = earlier.case if _decided(earlier, finding) else None
+
+
+def _earlier(run: Run, findings: Sequence[Finding]) -> dict[tuple[str, str], Finding]:
+    """Return the latest earlier finding of the plan under each name; not every one has one."""
+    named = {name for finding in findings if finding.reference for name in _names(finding)}
+    unnamed = {name for finding in findings if not finding.reference for name in _names(finding)}
+    pks = [*_latest(run, BY_REFERENCE, named), *_latest(run, BY_FINGERPRINT, unnamed)]
+    before = Finding.objects.filter(pk__in=pks).select_related("case").defer("destination")
+    return {_names(finding)[0]: finding for finding in before}
+
+
+def _names(finding: Finding) -> list[tuple[str, str]]:
+    """Return what a finding goes by, in its own class first."""
+    item_class, name = ItemClass(finding.item_class), finding.reference or finding.fingerprint
+    sister = ABSENT.get(item_class)
+    return [(str(one), name) for one in (item_class, sister) if one is not None]
+
+
+def _latest(run: Run, statement: str, wanted: set[tuple[str, str]]) -> list[int]:
+    classes, names = [item_class for item_class, _ in wanted], [name for _, name in wanted]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"classes": classes, "names": names, "plan": run.plan_id, "run": run.pk})
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def _decided(earlier: Finding, finding: Finding) -> bool:
+    """Say whether the earlier case still answers: it is open, or nothing has changed since."""
+    case = earlier.case
+    if case is None or case.closed_at is None:
+        return case is not None
+    return earlier.fingerprint == finding.fingerprint and not finding.came_back
+
+
+def take_up(run: Run) -> None:
+    """Note of earlier findings that this run, which has just stored its own, has found them again."""
+    with whole_sets() as cursor:
+        cursor.execute(FOUND_AGAIN, {"plan": run.plan_id, "run": run.pk})
+
+
+def let_go(run: Run) -> None:
+    """Note what this run has looked at again and found in order; its own findings are stored."""
+    values: dict[str, Any] = {
+        "plan": run.plan_id,
+        "run": run.pk,
+        "window_from": run.window_from,
+        "window_to": run.window_to,
+        "in_flight": ItemClass.IN_FLIGHT.value,
+    }
+    with leasing.held(run), whole_sets() as cursor:
+        cursor.execute(GONE, values)
+
+
+def cases_over(run: Run) -> list[Case]:
+    """Return the open cases that no operation carries and whose differences are all gone."""
+    living = Finding.objects.filter(run__plan=run.plan_id, lives=True).exclude(case=None)
+    gone = run.gone.filter(case__operation=None, case__closed_at=None)
+    return list(Case.objects.filter(pk__in=gone.values("case")).exclude(pk__in=living.values("case")))

@@ -1,0 +1,69 @@
+"""A second start over the same days joins the run that is at work; what has stopped is gone on with first."""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from reconcile import actions, findings, leasing, running
+from reconcile.actions import AlreadyRunning, Days
+from reconcile.models import Finding, Plan, Run
+
+POLL_S = 0.5
+
+Outcome = tuple[Run, list[Finding]]
+
+
+def run_now(plan: Plan, days: Days, *, actor: str, dry_run: bool, say: Callable[[str], object]) -> Outcome:
+    """Run a plan to its end and return the run with its findings; `say` is told of what else is at work.
+
+    Raises NotWhole with the reason where it has no end, AlreadyRunning where a run over other days, or a dry
+    one, is at work, Malformed where the days are no window.
+    """
+    window = running.window(plan, *days)
+    while True:
+        other = Run.objects.running().filter(plan=plan).first()
+        if other is None:
+            run = actions.start(
+                plan, window_from=window[0], window_to=window[1], actor=actor, days=days, dry_run=dry_run
+            )
+            return run, running.execute(run)
+        same = not dry_run and not other.dry_run and (other.first_day, other.last_day) == days
+        if other.pk in leasing.abandoned():
+            outcome = _go_on(other, same=same, say=say)
+        elif same:
+            outcome = _wait(other, say=say)
+        else:
+            raise AlreadyRunning(actions.who_runs(plan))
+        if outcome is not None:
+            return outcome
+
+
+def _go_on(other: Run, *, same: bool, say: Callable[[str], object]) -> Outcome | None:
+    """Take a run over that has stopped; None where it is not what was asked for, or somebody else has it."""
+    leasing.bury()
+    run = leasing.take(other.pk)
+    if run is None:
+        return None
+    say(f"Run {run.pk} of {run.plan.name} had stopped before it was done; it goes on now.")
+    if same:
+        return run, running.execute(run)
+    with suppress(running.NotWhole):  # it stands on that run
+        running.execute(run)
+    return None
+
+
+def _wait(other: Run, *, say: Callable[[str], object]) -> Outcome | None:
+    """Wait for another process's run; None where that process has stopped."""
+    name = f"Run {other.pk} of {other.plan.name}"
+    say(f"{name} is at work on the same; waiting for its end.")
+    try:
+        while other.pk not in leasing.abandoned():
+            other.refresh_from_db()
+            if other.state == Run.State.FAILED:
+                raise running.NotWhole(other.why_failed)
+            if other.state == Run.State.DONE:
+                return other, list(findings.stored(other))
+            time.sleep(POLL_S)
+    except KeyboardInterrupt:
+        raise running.NotWhole(f"The waiting was interrupted; {name} goes on.") from None
+    return None
