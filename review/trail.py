@@ -26,6 +26,7 @@ _DID = {
     "closed": "closed the case.",
     "reopened": "took it up again.",
     "settled": "settled it.",
+    "payload_removed": "removed its payload; the digest stays.",
     "paused": "paused {there}.",
     "resumed": "resumed {there}.",
 }

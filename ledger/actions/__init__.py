@@ -7,6 +7,7 @@ from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
 from ledger.actions.extending import extend
+from ledger.actions.keeping import remove_payload
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.pausing import resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
@@ -51,6 +52,7 @@ __all__ = [
     "predates_rules",
     "record",
     "refuse",
+    "remove_payload",
     "reopen",
     "resume",
     "same_rules",

@@ -47,6 +47,7 @@ def facts(operation: Operation) -> Facts:
         held_at=operation.held_at,
         paused_at=_paused_at(operation),
         cancelled=operation.cancelled_at is not None,
+        payload_gone=kind.by_tieout and operation.payload_sealed is None,
         corrected=stands is not None,
         correction=State(stands.state) if stands is not None else None,
         is_correction=operation.corrects_id is not None,

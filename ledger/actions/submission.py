@@ -11,6 +11,7 @@ from django.conf import settings
 
 from ledger.models import Operation, OperationType
 from ledger.rules import digests, keys, money, placeholders, sealing
+from ledger.rules.decisions import GONE
 from ledger.rules.digests import Keyring
 from ledger.rules.errors import Malformed, NotFound, PayloadChanged
 
@@ -216,9 +217,10 @@ def _changed(operation: Operation, prepared: Prepared) -> list[str]:
 
 
 def open_payload(operation: Operation) -> dict[str, Any]:
-    """Return the payload that Tieout must send; SealError where it cannot be opened."""
+    """Return a payload that is kept; Malformed where it is no longer, SealError where it cannot be opened."""
     if operation.payload_sealed is None:
-        raise Malformed("This operation keeps no payload.")
+        gone = "payload is missing: what was kept of it was removed when its time was over."
+        raise Malformed(GONE if operation.operation_type.by_tieout else gone)
     plain = sealing.unseal(payload_keys(), bytes(operation.payload_sealed), bound_to=str(operation.uid))
     payload: dict[str, Any] = json.loads(plain)
     return payload

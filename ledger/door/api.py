@@ -209,7 +209,8 @@ def _answer(
     request: HttpRequest, reply: Reply, *, status: int = 200, headers: Mapping[str, str] = {}
 ) -> HttpResponse:
     body = {**_told(request, reply), "warnings": reply.warnings}
-    if reply.attempt is not None and reply.operation.corrects_id is not None:
+    kept = reply.operation.corrects_id is not None and reply.operation.payload_sealed is not None
+    if reply.attempt is not None and kept:
         body["payload"] = actions.open_payload(reply.operation)
     return answers.respond(body, status=status, headers=headers)
 

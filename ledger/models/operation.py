@@ -1,7 +1,8 @@
 """Operations and their attempts: what was meant, what was tried, and what is known."""
 
 import uuid
-from datetime import datetime
+from collections import defaultdict
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import models
@@ -41,6 +42,19 @@ class OperationQuerySet(models.QuerySet["Operation"]):
     def to_look_up(self, now: datetime) -> Self:
         """Uncertain operations whose next look-up, or other resolution, is due and possible."""
         return self.reachable().filter(state=State.UNCERTAIN, look_at__lte=now)
+
+    def past_keeping(self, now: datetime) -> Self:
+        """Operations done, cancelled or corrected so long ago that their payload need no longer be kept."""
+        types: dict[float, list[int]] = defaultdict(list)
+        for pk, keep_s in OperationType.objects.values_list("pk", "payload_keep_s"):
+            types[keep_s].append(pk)
+        over = Q(pk__in=[])
+        for keep_s, kinds in types.items():
+            until = now - timedelta(seconds=keep_s)
+            never_sent = Q(cancelled_at__lte=until) | Q(corrected_at__lte=until)
+            finished = Q(operation_type__in=kinds, finished_at__lte=until)
+            over |= finished & (Q(state=State.COMPLETED, held_at=None) | never_sent)
+        return self.filter(over, payload_sealed__isnull=False)
 
     def held(self) -> Self:
         """Operations that wait for a person."""
@@ -147,6 +161,12 @@ class Operation(models.Model):
             ),
             models.Index(name="operation_held", fields=["held_at"], condition=Q(held_at__isnull=False)),
             models.Index(name="operation_corrects", fields=["corrects"], condition=Q(corrects__isnull=False)),
+            models.Index(
+                name="operation_payload",
+                fields=["operation_type", "finished_at"],
+                condition=Q(payload_sealed__isnull=False)
+                & (Q(state=State.COMPLETED) | Q(cancelled_at__isnull=False) | Q(corrected_at__isnull=False)),
+            ),
             models.Index(name="operation_source", fields=["source_system", "source_reference"]),
             models.Index(name="operation_listed", fields=["operation_type", "state", "changed_at", "uid"]),
             models.Index(name="operation_window", fields=["operation_type", "accepted_at"]),

@@ -12,6 +12,8 @@ LOOKS = 3
 DOUBLINGS_MAX = 60
 MOVED = "What it corrects is no longer as it was when it was corrected."
 """Why a correction is not sent: with what is there now, it could make a second effect."""
+GONE = "Its payload was removed when its time was over: it cannot be sent again."
+"""Why an operation that is in doubt again, long after it was done, waits for a correction."""
 PAUSED_S = 60.0
 """How long to wait, before asking again, for a destination that is paused."""
 
@@ -94,11 +96,12 @@ def conclude(
 def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
     """Answer for worker, API and page alike what happens next to an operation."""
     step = _decide(facts, now, jitter)
-    if step.next is Next.SEND and facts.original_moved:
+    barred = MOVED if facts.original_moved else GONE if facts.payload_gone else ""
+    if step.next is Next.SEND and barred:
         if facts.permit is None:
-            return Step(Next.HOLD, MOVED, case=CaseKind.THERE_AFTER_ALL)
+            return Step(Next.HOLD, barred, case=CaseKind.THERE_AFTER_ALL)
         if facts.permit.by_person:
-            return Step(Next.LAPSE, MOVED)
+            return Step(Next.LAPSE, barred)
     if facts.paused_at is not None and step.next in _WANTS_TO_REACH:
         why = f"{facts.destination} is paused, for it refused our credentials: it waits for a person."
         return Step(Next.WAIT, why, at=now + timedelta(seconds=PAUSED_S))

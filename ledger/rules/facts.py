@@ -122,6 +122,8 @@ class Facts:
     paused_at: datetime | None = None
     """Since when nothing goes to its destination, which refused our credentials; None while it takes them."""
     cancelled: bool = False
+    payload_gone: bool = False
+    """Whether Tieout would have to send it and has removed its payload."""
     corrected: bool = False
     """Whether a correction has taken its place: then it never runs again."""
     correction: State | None = None

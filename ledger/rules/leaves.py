@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ledger.rules.contracts import guarantee
-from ledger.rules.decisions import MOVED, Next, decide
+from ledger.rules.decisions import GONE, MOVED, Next, decide
 from ledger.rules.facts import Facts, LookupFact, Sentence
 from ledger.rules.states import FOUND, UNFINISHED, Outcome, Standing, State, Verdict
 
@@ -150,6 +150,8 @@ def _never_again(facts: Facts) -> Leave | None:
         return no(f"{MOVED} Correct that one again.")
     if facts.cancelled:
         return no("It was cancelled.")
+    if facts.payload_gone:
+        return no(f"{GONE} A correction can, with a payload of its own.")
     if facts.taken_at is not None:
         return no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
     return None

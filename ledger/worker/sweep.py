@@ -68,6 +68,14 @@ def _nudge_sends(due: Due, *, oldest: str, most: int) -> bool:
     return nudging.nudge_sends(due(database_now()), oldest=oldest, limit=room) < room
 
 
+def _remove_payloads() -> bool:
+    """Remove payloads whose time is over, a batch in a pass; the others can wait for the next."""
+    due = Operation.objects.past_keeping(database_now())
+    for one in nudging.take(due, oldest="finished_at", limit=BATCH):
+        _alone(partial(actions.remove_payload, one.pk, actor="policy"), f"Operation {one.pk}")
+    return True
+
+
 def _out_of_lease(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.out_of_lease(now)
 
@@ -154,4 +162,5 @@ PARTS: dict[str, Callable[[], bool]] = {
     "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
     "Doubts to resolve": partial(_take_up, _to_resolve, _resolve, oldest="look_at"),
     "Sends that are due": partial(_nudge_sends, _due, oldest="next_try_at", most=SENDS_MAX),
+    "Payloads past their time": _remove_payloads,
 }
