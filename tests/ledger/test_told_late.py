@@ -69,6 +69,27 @@ def test_a_check_from_before_a_late_success_allows_no_other_try(clock: Clock) ->
         make.permitted(operation)
 
 
+def test_a_success_told_of_an_older_key_is_not_protected_by_the_present_one(clock: Clock) -> None:
+    """Its absence was proved, so the next try had a new key; then it is told to have worked after all."""
+    kind = make.kind(contract={"saves": "all"})
+    operation, attempt, token = make.claimed(kind)
+    record(attempt, token, replace(make.SILENCE, http_status=500))
+    clock.advance(60)
+    make.looked(operation)
+    clock.advance(60)
+    _, second, second_token = make.claimed(kind)
+    record(second, second_token, make.SILENCE)
+    assert second.idempotency_key != attempt.idempotency_key
+    make.looked(operation, make.BLIND, actor="ann")
+    assert actions.facts(make.again(operation)).same_key_protects(clock.now())
+    with pytest.raises(OutcomeDiffers):
+        record(attempt, token, make.done("INV-1"))
+    assert standing(operation) == "uncertain: there_after_all"
+    make.looked(operation, make.BLIND, actor="ann")
+    with pytest.raises(NotNow, match="no key protects us"):
+        make.permitted(operation)
+
+
 def test_late_reports_are_kept_once_each_and_so_many_at_most(clock: Clock) -> None:
     """The caller that repeats itself for ever fills no trail; a success is never crowded out by refusals."""
     operation, attempt, token = fell_silent(clock, looks=False, retry={"attempts": 1})

@@ -1,12 +1,14 @@
 """Send again: one click is one permit, whatever double clicks, tabs, refresh and back do; undo withdraws."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from ledger.models import Attempt, Command, Event, Operation, Permit
+from ledger.rules.decisions import LOOKS
 from tests import stories
 from tests.databases import Clock
 from tests.people import browser_of
@@ -90,6 +92,19 @@ def test_the_dialog_names_all_that_will_happen(absent: Operation) -> None:
     ):
         assert words in page
     assert "<dialog open" in page
+
+
+def test_the_dialog_says_where_proof_lets_it_go_under_a_new_key(durban: stories.Durban) -> None:
+    durban.invoice.contract = {**durban.invoice.contract, "saves": "all"}
+    durban.invoice.save(update_fields=["contract"])
+    operation = durban.tried(durban.invoiced(483), replace(stories.SILENT, http_status=500))
+    for _ in range(LOOKS):
+        durban.clock.advance(60)
+        durban.looked(operation, stories.BLIND)
+    durban.looked(operation, stories.ABSENT, actor="ann")
+    page = text(browser_of("ann").get(f"/operations/{operation.uid}/send-again/"))
+    assert "A new one" in page and "the old one would bring its saved error back" in page
+    assert "The same as the first time" not in page
 
 
 def test_30_a_double_click_is_one_permit(absent: Operation) -> None:
