@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ledger.rules.answering import overrides
+from ledger.rules.approvals import Ask
 from ledger.rules.decisions import new_generation
 from ledger.rules.leaves import CALLERS_PERMIT, SITTING, Action
 from ledger.rules.states import DOUBT, State
-from review import amounts, wording
+from review import amounts, asked, wording
 from review.instants import instant, span
 from review.reading import Reading
 
@@ -33,6 +35,7 @@ class Question:
     note: str
     note_bold: str = ""
     reference: bool = False
+    leads: tuple[tuple[str, str], ...] = ()
     small: str = ""
 
 
@@ -42,12 +45,17 @@ def question(reading: Reading, action: Action) -> Question:
     match action:
         case Action.SEND_AGAIN:
             return _send_again(reading)
+        case Action.OVERRIDE:
+            return _override(reading)
+        case Action.APPROVE | Action.REFUSE | Action.TAKE_BACK:
+            return _answer(reading, action)
         case Action.CONFIRM_REFERENCE if reading.state is State.COMPLETED:
             return Question(
                 f"Which {noun} counts?",
                 list(_whom(reading)),
                 f"Its case is closed on your word. What else {there} holds stays until it is reversed there.",
                 reference=True,
+                small=_asks(reading, action),
             )
         case Action.CONFIRM_REFERENCE:
             return Question(
@@ -55,12 +63,14 @@ def question(reading: Reading, action: Action) -> Question:
                 list(_whom(reading)),
                 f"It is shown as done on your word, not as seen in {there}, until a check finds it there.",
                 reference=True,
+                small=_asks(reading, action),
             )
         case Action.DID_NOT_HAPPEN:
             return Question(
                 f"Close it: the {noun} did not happen?",
                 list(_whom(reading)) + list(_check(reading)),
-                "Nothing is sent. Its case is closed, and its automation is told that it did not happen.",
+                asked.NOTHING_SENT,
+                small=_asks(reading, action),
             )
         case _:
             return Question(
@@ -79,13 +89,57 @@ def _send_again(reading: Reading) -> Question:
     return Question(title, facts, f"{if_first_arrives(reading)} {FROZEN}", note_bold=bold, small=small)
 
 
+def _asks(reading: Reading, action: Action) -> str:
+    """Say, where two people decide, that confirming only asks the second one."""
+    if not reading.takes_two(action):
+        return ""
+    why = asked.why_two(reading.operation, override=action is Action.OVERRIDE)
+    return f"Nothing happens yet: it needs {reading.second}. {why}"
+
+
+def _override(reading: Reading) -> Question:
+    settles_at, there = reading.facts.settles_at, reading.there
+    from_when = (
+        f" Only what was not there after {instant(settles_at, reading.now)} counts." if settles_at else ""
+    )
+    return Question(
+        f"Go ahead without proof: you looked in {there} by hand?",
+        list(_whom(reading)),
+        f"You attest that the {reading.noun} is not there.{from_when} Closing it sends nothing. One more try "
+        f"makes a second {reading.noun} if the first one arrived all the same, and nobody could look.",
+        leads=tuple(
+            (ask, leave.why.text) for ask, leave in overrides(reading.facts).items() if leave.allowed
+        ),
+        small=_asks(reading, Action.OVERRIDE),
+    )
+
+
+def _answer(reading: Reading, action: Action) -> Question:
+    request = reading.asked
+    if request is None:
+        return Question("Nothing is asked any more", list(_whom(reading)), "It was answered, or it is void.")
+    verb = {Action.APPROVE: "Approve", Action.REFUSE: "Refuse"}.get(action, "Take back")
+    facts = [*_whom(reading), Fact("Asked by", request.maker, f"“{request.reason}”")]
+    by_hand = asked.by_hand(request, reading.now)
+    facts += [Fact("By hand", by_hand)] if by_hand else _check(reading)
+    follows = asked.follows(request, reading.operation)
+    note = follows if action is Action.APPROVE else "Nothing is done, and the request stays on record."
+    undo = "Ten seconds to undo" if request.action == Ask.OVERRIDE_PERMIT else ""
+    return Question(
+        f"{verb} {asked.name(request)}?", facts, note, small=undo if action is Action.APPROVE else ""
+    )
+
+
 def _whom(reading: Reading) -> Iterator[Fact]:
     operation, destination = reading.operation, reading.operation.operation_type.destination
     yield Fact("Operation", wording.name(operation), operation.key, mono=True)
     yield Fact("To", f"{destination.title}, account {destination.account}", destination.entity)
     amount = amounts.whole(operation.amount, operation.currency)
-    subject = f"to {operation.subject}" if operation.subject and amount else operation.subject
-    yield Fact("Amount", " ".join(part for part in (amount or "none", subject) if part))
+    yield Fact(
+        "Amount", f"{amount} to {operation.subject}" if amount and operation.subject else amount or "none"
+    )
+    if operation.subject and not amount:
+        yield Fact("For", operation.subject)
 
 
 def _payload(reading: Reading) -> Iterator[Fact]:

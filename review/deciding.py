@@ -1,13 +1,15 @@
-"""What a person does: check, allow, attest, end, cancel, resume … Who may is asked here, the rest below."""
+"""What a person does: check, allow, attest, end, override, approve, resume. Who may is asked here."""
 
 import uuid
+from datetime import datetime
 
 from django.contrib.auth.models import User
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.models import Lookup, Operation, Pause, Permit
+from ledger.models import Approval, Lookup, Operation, Pause, Permit
 from ledger.rules import actors
+from ledger.rules.approvals import Ask
 from review import checking
 from review.access import require
 
@@ -46,10 +48,12 @@ def withdraw(operation: Operation, *, person: User, command_id: uuid.UUID) -> No
     )
 
 
-def attest(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, reference: str) -> None:
-    """Complete it on this person's word, until a check finds it."""
+def attest(
+    operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, reference: str
+) -> Approval | None:
+    """Complete it on this person's word, until a check finds it; or ask a second person."""
     require(person, "attest")
-    actions.attest(
+    return actions.attest(
         operation.pk,
         actor=actors.person(person.get_username()),
         reason=reason,
@@ -58,10 +62,10 @@ def attest(operation: Operation, *, person: User, reason: str, command_id: uuid.
     )
 
 
-def end(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> None:
-    """Close it as not done."""
+def end(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> Approval | None:
+    """Close it as not done; or ask a second person."""
     require(person, "end")
-    actions.end(
+    return actions.end(
         operation.pk, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
     )
 
@@ -79,4 +83,55 @@ def resume(pause: Pause, *, person: User, reason: str, command_id: uuid.UUID) ->
     require(person, "resume")
     return actions.resume(
         pause.uid, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
+    )
+
+
+def override(
+    operation: Operation,
+    *,
+    person: User,
+    reason: str,
+    command_id: uuid.UUID,
+    leads_to: str,
+    where: str,
+    looked_at: datetime,
+) -> Approval:
+    """Ask a second person to go ahead where nothing can be looked up."""
+    require(person, "ask")
+    return actions.override(
+        operation.pk,
+        Ask(leads_to),
+        actor=actors.person(person.get_username()),
+        reason=reason,
+        command_id=command_id,
+        where=where,
+        looked_at=looked_at,
+    )
+
+
+def approve(
+    operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, approval: uuid.UUID
+) -> None:
+    """Agree to what somebody else asked; it is carried out at once."""
+    require(person, "approve")
+    actions.approve(
+        approval, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
+    )
+
+
+def refuse(
+    operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, approval: uuid.UUID
+) -> None:
+    """Refuse what somebody else asked."""
+    require(person, "approve")
+    actions.refuse(approval, actor=actors.person(person.get_username()), reason=reason, command_id=command_id)
+
+
+def take_back(
+    operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, approval: uuid.UUID
+) -> None:
+    """Take one's own request back."""
+    require(person, "ask")
+    actions.take_back(
+        approval, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
     )

@@ -1,9 +1,13 @@
 """What a person writes with a decision."""
 
 import uuid
+from datetime import datetime
 from typing import Any
 
 from django import forms
+
+from ledger.rules.approvals import OVERRIDES
+from review.instants import zone
 
 REASON_MAX = 1000
 
@@ -27,6 +31,42 @@ class ReferenceForm(ReasonForm):
     reference = forms.CharField(
         max_length=200, error_messages={"required": "Write the number that you saw there."}
     )
+
+
+class LocalInstant(forms.CharField):
+    """A date and time as the browser writes it, in the zone of the screens."""
+
+    def clean(self, value: Any) -> Any:
+        """Return it aware, or refuse it."""
+        try:
+            return datetime.fromisoformat(super().clean(value)).replace(tzinfo=zone())
+        except (ValueError, OverflowError):
+            raise forms.ValidationError("Write the date and the time at which you looked.") from None
+
+
+class OverrideForm(ReasonForm):
+    """Absence attested by hand: where it was looked, when, why, and what it leads to."""
+
+    leads_to = forms.ChoiceField(
+        choices=[(ask, ask) for ask in sorted(OVERRIDES)],
+        error_messages={"required": "Choose what it leads to."},
+    )
+    where = forms.CharField(max_length=200, error_messages={"required": "Write where you looked."})
+    looked_at = LocalInstant(error_messages={"required": "Write the date and the time at which you looked."})
+
+
+class AnswerForm(ReasonForm):
+    """An answer to one request, with its reason."""
+
+    approval = forms.UUIDField(widget=forms.HiddenInput)
+
+
+class ApproveForm(AnswerForm):
+    """The same where agreeing says enough."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].required = False
 
 
 class CommandForm(forms.Form):

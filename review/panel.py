@@ -20,7 +20,13 @@ SLUGS = {
     Action.CONFIRM_REFERENCE: "operation-confirm-with-reference",
     Action.DID_NOT_HAPPEN: "operation-did-not-happen",
     Action.CANCEL: "operation-cancel",
+    Action.OVERRIDE: "operation-override",
+    Action.APPROVE: "operation-approve",
+    Action.REFUSE: "operation-refuse",
+    Action.TAKE_BACK: "operation-take-back",
 }
+NAMED = (Action.OVERRIDE, Action.APPROVE, Action.REFUSE, Action.TAKE_BACK)
+"""What is said of them begins with their word, open or not: they stand beside each other."""
 AT_ONCE = (Action.CHECK, Action.UNDO)
 """Carried out by their own click; the others ask once more."""
 
@@ -119,6 +125,8 @@ def _front(reading: Reading) -> list[Action]:
     """Return the actions that stand under the verdict."""
     if reading.allowed is not None:
         return [Action.UNDO]
+    if reading.asked is not None:
+        return _answers(reading)
     match reading.state:
         case State.RUNNING | State.PENDING:
             return []
@@ -134,7 +142,17 @@ def _front(reading: Reading) -> list[Action]:
         return [Action.CORRECT, *first]
     if reading.facts.has_lookup:
         return first if reading.leaves[Action.SEND_AGAIN].allowed else first[::-1]
-    return [Action.SEND_AGAIN, Action.CONFIRM_REFERENCE] if reading.state is State.UNCERTAIN else first
+    override = [Action.OVERRIDE] if reading.leaves[Action.OVERRIDE].allowed else []
+    if reading.state is not State.UNCERTAIN:
+        return [*first, *override]
+    return [Action.SEND_AGAIN, Action.CONFIRM_REFERENCE, *override]
+
+
+def _answers(reading: Reading) -> list[Action]:
+    """Return what the maker and everybody else find under an open request."""
+    mine = reading.asked is not None and reading.asked.maker == reading.person.get_username()
+    answer = [Action.TAKE_BACK] if mine else [Action.APPROVE, Action.REFUSE]
+    return [*answer, Action.CHECK] if reading.facts.has_lookup else answer
 
 
 def _ways(reading: Reading) -> list[Action]:
@@ -157,6 +175,8 @@ def _primary(reading: Reading) -> Action | None:
         return Action.UNDO
     if reading.state not in (State.UNCERTAIN, State.FAILED):
         return None
+    if reading.asked is not None:
+        return Action.APPROVE if reading.door(Action.APPROVE).open else None
     settled = reading.state is State.FAILED and reading.operation.held_at is None
     asks = (Action.SEND_AGAIN,) if settled else (Action.SEND_AGAIN, Action.CHECK, Action.CONFIRM_REFERENCE)
     for action in asks:
@@ -187,13 +207,15 @@ def _notes(reading: Reading) -> Iterator[str]:
         return
     for door in doors:
         if door.action is not Action.CHECK or not door.open:
-            named = door.open or door.why.startswith(door.words)
+            named = (door.open and door.action not in NAMED) or door.why.startswith(door.words)
             yield door.why if named else f"{door.words}: {door.why}"
         if door.action is Action.SEND_AGAIN and door.open and reading.sitting is not None:
             until = instant(reading.sitting.asked_at + SITTING, reading.now)
             yield f"Your check counts until {until}."
     if reading.trouble is not None:
         yield sentences.stopped(reading)
+    if Action.TAKE_BACK in front:
+        yield f"It needs {reading.second}."
     yield from _after_permit(reading)
 
 

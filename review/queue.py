@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, Qu
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Extract, JSONObject
 
-from ledger.models import Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
+from ledger.models import Approval, Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
 from ledger.rules.states import UNFINISHED, CaseKind, State
 from review.filters import Filter
 
@@ -35,16 +35,7 @@ def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
     """Return the operations of an address in its order, each with what its row says."""
     latest = Operation.objects.order_by("-id").values("pk")[:COUNTED]
     every = latest if chosen.view == "latest" else _open()
-    found = (
-        Operation.objects.filter(pk__in=every)
-        .alias(open_case=_open_case())
-        .annotate(
-            case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
-        )
-    )
-    return _ordered(_narrowed(_seen(found), chosen, now), chosen, now).select_related(
-        "operation_type__destination"
-    )
+    return _ordered(_narrowed(told(Operation.objects.filter(pk__in=every)), chosen, now), chosen, now)
 
 
 def counts(now: datetime) -> Counts:
@@ -91,6 +82,14 @@ def _open_case() -> FilteredRelation:
     return FilteredRelation("cases", condition=Q(cases__closed_at__isnull=True))
 
 
+def told(operations: QuerySet[Any]) -> QuerySet[Any]:
+    """Return operations with all that their rows say, in no order."""
+    found = operations.alias(open_case=_open_case()).annotate(
+        case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
+    )
+    return _seen(found).select_related("operation_type__destination")
+
+
 def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
     """Add the latest try, the latest check that saw its end and the open permit as JSON, and any pause."""
     own = OuterRef("pk")
@@ -113,13 +112,14 @@ def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
         message="message",
     )
     permit = JSONObject(source="source", actor="actor", effective_at="effective_at")
-    told: QuerySet[Any] = operations.annotate(
+    seen_too: QuerySet[Any] = operations.annotate(
         seen=Subquery(lookups.annotate(found=seen).values("found")[:1]),
         tried=Subquery(last.annotate(found=tried).values("found")[:1]),
         permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
         paused=Exists(Pause.objects.open().filter(destination=OuterRef("operation_type__destination"))),
+        asked=Exists(Approval.objects.open().filter(operation=own)),
     )
-    return told
+    return seen_too
 
 
 def _unseen() -> QuerySet[Attempt]:

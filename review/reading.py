@@ -9,11 +9,24 @@ from django.contrib.auth.models import User
 from django.db.models import OuterRef, Prefetch, Subquery
 
 from ledger import actions
-from ledger.models import Attempt, Case, Event, Lookup, Operation, Pause, Permit, TieoutNow, database_now
+from ledger.models import (
+    Approval,
+    Attempt,
+    Case,
+    Event,
+    Lookup,
+    Operation,
+    Pause,
+    Permit,
+    TieoutNow,
+    database_now,
+)
+from ledger.rules.answering import answers
+from ledger.rules.approvals import Answer, Ask
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
-from ledger.rules.states import State, Verdict
-from review import access, wording
+from ledger.rules.states import Evidence, State, Verdict
+from review import access, approvers, asked, wording
 from review.instants import say
 from review.seen import Meant, Seen
 
@@ -31,6 +44,10 @@ RIGHT: dict[Action, access.Right] = {
     Action.DID_NOT_HAPPEN: "end",
     Action.CANCEL: "cancel",
     Action.CORRECT: "permit",
+    Action.OVERRIDE: "ask",
+    Action.APPROVE: "approve",
+    Action.REFUSE: "approve",
+    Action.TAKE_BACK: "ask",
 }
 
 
@@ -64,6 +81,7 @@ class Reading:
     related: list[Operation]
     linked: list[Operation]
     """What it corrects, or its corrections in their order."""
+    approvals: list[Approval]
 
     @property
     def state(self) -> State:
@@ -117,6 +135,32 @@ class Reading:
         return self.permit if self.permit and self.permit.source == Permit.Source.PERSON else None
 
     @property
+    def asked(self) -> Approval | None:
+        """The open request for a second person."""
+        open_ = (a for a in self.approvals if a.decided_at is None and self.now < a.expires_at)
+        return next(open_, None)
+
+    @property
+    def agreed(self) -> Approval | None:
+        """The approval that what is known now stands on."""
+        approved = [a for a in self.approvals if a.answer == Answer.APPROVED]
+        if self.state is State.COMPLETED and self.facts.evidence == Evidence.ATTESTED:
+            return next((a for a in reversed(approved) if a.action == Ask.ATTEST), None)
+        if self.facts.absent_by:
+            return next((a for a in reversed(approved) if a.action == Ask.OVERRIDE_END), None)
+        return None
+
+    @cached_property
+    def second(self) -> str:
+        """Who else could agree to what this person asks."""
+        return approvers.second_person(self.person)
+
+    def takes_two(self, action: Action) -> bool:
+        """Say whether an action only asks a second person."""
+        above = action in (Action.CONFIRM_REFERENCE, Action.DID_NOT_HAPPEN)
+        return action is Action.OVERRIDE or (above and actions.needs_second(self.operation))
+
+    @property
     def live(self) -> bool:
         """Say whether something is about to change by itself, so that the page looks again."""
         looked_up = self.state is State.UNCERTAIN and self.operation.held_at is None
@@ -132,8 +176,10 @@ class Reading:
 
     @cached_property
     def leaves(self) -> dict[Action, Leave]:
-        """What anybody with the role may do now."""
-        return leaves(self.facts, self.now, sitting=actions.lookup_fact(self.sitting))
+        """What this person may do now, as far as their role goes."""
+        seen, actor = actions.lookup_fact(self.sitting), self.person.get_username()
+        answering = answers(self.facts, self.now, sitting=seen, actor=actor)
+        return leaves(self.facts, self.now, sitting=seen) | answering
 
     def door(self, action: Action) -> Door:
         """Return one thing to do as this person finds it."""
@@ -142,7 +188,11 @@ class Reading:
             return Door(action, self.words(action), open=False, why=BY_AUTOMATION)
         if not access.may(self.person, RIGHT[action]):
             return Door(action, self.words(action), open=False, why=access.lacking(self.person))
-        return Door(action, self.words(action), open=leave.allowed, why=say(leave.why, self.now))
+        why = say(leave.why, self.now)
+        if leave.allowed and self.takes_two(action):
+            two = "" if action is Action.OVERRIDE else f" {asked.why_two(self.operation, override=False)}"
+            why = f"{why}{two} Needs {self.second}."
+        return Door(action, self.words(action), open=leave.allowed, why=why)
 
     @property
     def _send_again(self) -> Leave:
@@ -164,6 +214,10 @@ class Reading:
             Action.DID_NOT_HAPPEN: "It did not happen",
             Action.CANCEL: "Cancel",
             Action.CORRECT: "Correct it",
+            Action.OVERRIDE: "Override",
+            Action.APPROVE: "Approve",
+            Action.REFUSE: "Refuse",
+            Action.TAKE_BACK: "Take it back",
         }[action]
 
 
@@ -213,6 +267,7 @@ def read(operation: Operation, person: User) -> Reading:
         sitting=actions.sitting(operation, person.get_username(), now=now),
         related=_related(operation),
         linked=_linked(operation),
+        approvals=list(operation.approvals.order_by("id")),
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from ledger.models import Permit
-from ledger.rules.states import Outcome, State, Verdict
+from ledger.rules.states import DOUBT, Outcome, State, Verdict
 from review import wording
 from review.instants import instant, span
 from review.seen import Meant, Seen
@@ -88,6 +88,8 @@ def _unseen(operation: Any, tried: dict[str, Any]) -> tuple[str, str]:
     if tried.get("outcome") == Outcome.REJECTED:
         why = tried["message"].rstrip(".") or f"status {tried['http_status']}"
         return "failed", f"Refused: {why}"
+    if operation.state == State.FAILED and tried.get("outcome") in DOUBT and not kind.has_lookup:
+        return "failed", "Not there, on two people’s word"
     if operation.state == State.FAILED:
         return "failed", "Every try is proved not done"
     if not kind.has_lookup:
@@ -118,6 +120,8 @@ def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:
     if state is State.PENDING:
         at = operation.next_try_at
         return False, f"Next try {instant(at, now)}" if at and at > now else "Next try now"
+    if operation.asked:
+        return True, "Approve or refuse"
     if operation.held_at is None:
         at = operation.look_at
         software = f"Software looks {instant(at, now)}" if at and at > now else "Software looks now"

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from ledger.models import Attempt
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED, REFUSES_US
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
-from review import amounts, wording
+from review import amounts, asked, wording
 from review.instants import instant, span
 from review.reading import Reading
 
@@ -15,6 +15,8 @@ def heading(reading: Reading) -> tuple[str, str]:
     """Return the icon and the words of the verdict."""
     if reading.allowed is not None:
         return "clock", _allowed(reading)
+    if reading.asked is not None:
+        return "clock", "Waits for a second person"
     match reading.state:
         case State.RUNNING:
             return "running", "In progress"
@@ -38,6 +40,8 @@ def _unchecked(reading: Reading) -> tuple[str, str]:
             "Done" if reading.facts.evidence != Evidence.ATTESTED else "Done on a person’s word",
         )
     if reading.state is State.FAILED:
+        if reading.facts.absent_by:
+            return "failed", f"Not there, on {reading.facts.absent_by}’s word"
         refused = _latest_outcome(reading) is Outcome.REJECTED
         return "failed", "Refused: nothing was created" if refused else "Every try is proved not done"
     if reading.facts.taken_at is not None:
@@ -61,7 +65,9 @@ def _allowed(reading: Reading) -> str:
 def sentences(reading: Reading) -> list[str]:
     """Return what is known, in one sentence of its state, and what the latest check adds to it."""
     first = _permitted(reading) if reading.allowed is not None else sentence(reading)
-    return [line for line in (first, _linked(reading), checked(reading)) if line]
+    request = reading.asked
+    asks = list(asked.lines(request, reading.operation, reading.now)) if request is not None else []
+    return [line for line in (*asks, first, _linked(reading), checked(reading)) if line]
 
 
 def _linked(reading: Reading) -> str:
@@ -143,7 +149,7 @@ def _trouble(reading: Reading) -> str:
 def _completed(reading: Reading) -> str:
     facts, there = reading.facts, reading.there
     if facts.evidence == Evidence.ATTESTED:
-        return f"Done on {facts.evidence_by}’s word, not yet seen in {there}."
+        return f"Done on {facts.evidence_by}’s word, not yet seen in {there}.{_agreed(reading)}"
     at = _when(reading, reading.operation.finished_at)
     by = ", by a check" if facts.evidence == Evidence.LOOKUP else ""
     return f"{there} confirmed {facts.destination_reference or 'it'} at {at}{by}."
@@ -156,6 +162,9 @@ def _failed(reading: Reading) -> str:
     if seen and seen.verdict is Verdict.ONE_MATCH and seen.match.get("standing") == Standing.FAILED:
         return f"{there} took it as {seen.match['id']} and declined it. Nothing tries it again by itself."
     silent = _last_in_doubt(reading)
+    if reading.facts.absent_by and reading.agreed is not None:
+        by_hand = asked.by_hand(reading.agreed, reading.now)
+        return f"It did not happen, on {reading.facts.absent_by}’s word.{_agreed(reading)} {by_hand}."
     if seen and seen.verdict is Verdict.ABSENT and seen.complete and silent is not None:
         at, looked = _when(reading, silent.started_at), _when(reading, seen.asked_at)
         return (
@@ -170,6 +179,10 @@ def _failed(reading: Reading) -> str:
     cause = reading.operation.first_cause.rstrip(".")
     first = f" What went wrong first: {cause}." if cause else ""
     return f"Every try is proved not done, the last at {at}.{first} Nothing tries it again by itself."
+
+
+def _agreed(reading: Reading) -> str:
+    return f" {reading.agreed.decided_by} agreed." if reading.agreed is not None else ""
 
 
 def _cancelled(reading: Reading) -> str:

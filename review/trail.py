@@ -29,6 +29,12 @@ _DID = {
     "payload_removed": "removed its payload; the digest stays.",
     "paused": "paused {there}.",
     "resumed": "resumed {there}.",
+    "asked": "asked a second person.",
+    "ask_approved": "approved what was asked.",
+    "ask_refused": "refused what was asked.",
+    "ask_withdrawn": "took the request back.",
+    "ask_voided": "ended the request.",
+    "ask_lapsed": "let the request lapse.",
 }
 
 

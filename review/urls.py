@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from review.views import decisions, operation, pauses, queue, runs
+from review.views import approvals, decisions, operation, pauses, queue, runs
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -15,6 +15,7 @@ urlpatterns = [
         for way in decisions.DECISIONS
     ),
     path("pauses/<uuid:uid>/", pauses.show, name="pause"),
+    path("approvals/", approvals.index, name="approvals"),
     path("runs/", runs.index, name="runs"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
 ]

@@ -10,6 +10,7 @@ from ledger.actions.asking import ask_locked, lapse_locked, void_changed
 from ledger.actions.changing import Word, answer_asked, first_time, given, locked
 from ledger.actions.reading import facts
 from ledger.models import Approval, Operation
+from ledger.rules.answering import overrides
 from ledger.rules.approvals import OVERRIDES, Answer, Ask
 from ledger.rules.errors import Malformed, NotFound, NotNow
 from ledger.rules.facts import Facts, Sentence
@@ -40,10 +41,9 @@ def override(
             return Approval.objects.get(command_id=command_id)
         people.require(operation, Action.OVERRIDE, actor=actor, now=now)
         known = facts(operation)
-        if ask is Ask.OVERRIDE_PERMIT and known.taken_at is not None:
-            raise NotNow(f"{known.destination} accepted it: it is never sent twice.")
-        if ask is Ask.OVERRIDE_PERMIT and known.corrected:
-            raise NotNow("It was corrected: it never runs again.")
+        leads = overrides(known)[ask]
+        if not leads.allowed:
+            raise NotNow(str(leads.why))
         _late_enough(known, looked_at, now)
         seen = {"where": where, "looked_at": looked_at.isoformat(timespec="seconds")}
         return ask_locked(operation, now, ask, word=word, data=seen)

@@ -15,6 +15,8 @@ from ledger.rules.errors import Conflict, LostRace, Malformed, NotFound
 from ledger.rules.states import State
 
 REASON_MAX = 1000
+ASKED_IN = (State.UNCERTAIN, State.FAILED, State.COMPLETED)
+"""Where a second person may have been asked; a running or waiting one is nobody's to decide."""
 
 
 def given(reason: str) -> str:
@@ -65,7 +67,7 @@ def change(
     """Write fields and, where `to` is given, the move; one event tells it. LostRace: someone was first."""
     source = operation.state
     if to is not None:
-        if source in (State.UNCERTAIN, State.FAILED):
+        if source in ASKED_IN:
             void_asked(operation, "It is no longer as it was when this was asked.")
         fields = {**_arriving(to), **fields, "state": to}
     revision = operation.revision + 1

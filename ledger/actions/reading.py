@@ -65,7 +65,7 @@ def _paused_at(operation: Operation) -> datetime | None:
 
 def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[AskedFact | None, str]:
     """Return the open request, and who attested the absence that a failed operation rests on."""
-    if operation.state not in (State.UNCERTAIN, State.FAILED):
+    if operation.state in (State.RUNNING, State.PENDING):
         return None, ""
     asked, absent_by = None, ""
     closed_at = attempts[-1].closed_at if attempts else None

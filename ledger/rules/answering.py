@@ -6,6 +6,7 @@ from datetime import datetime
 from ledger.rules.approvals import Ask
 from ledger.rules.facts import AskedFact, Facts, LookupFact
 from ledger.rules.leaves import Action, Leave, leaves, no, yes
+from ledger.rules.states import State
 
 DECIDES = {
     Ask.ATTEST: Action.CONFIRM_REFERENCE,
@@ -14,6 +15,27 @@ DECIDES = {
     Ask.OVERRIDE_PERMIT: Action.OVERRIDE,
 }
 """What must still be open for what was asked to be approved."""
+
+
+def overrides(facts: Facts) -> dict[Ask, Leave]:
+    """Say what an override may lead to."""
+    return {Ask.OVERRIDE_END: _override_end(facts), Ask.OVERRIDE_PERMIT: _override_permit(facts)}
+
+
+def _override_end(facts: Facts) -> Leave:
+    if facts.state is State.FAILED:
+        return no("It is closed as not done already.")
+    return yes("It did not happen: close it as not done")
+
+
+def _override_permit(facts: Facts) -> Leave:
+    if facts.taken_at is not None:
+        return no(f"{facts.destination} accepted it: it is never sent twice.")
+    if facts.corrected:
+        return no("It was corrected: it never runs again.")
+    if facts.paused_at is not None:
+        return no(f"{facts.destination} is paused: an administrator resumes it first.")
+    return yes("One more try")
 
 
 def answers(facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: str) -> dict[Action, Leave]:

@@ -125,9 +125,10 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
         return _found(facts.destination, facts.lookup)
     if facts.has_lookup:
         return _after_check(facts, now, sitting)
+    if facts.absent_by:
+        return no(f"It is not there on {facts.absent_by}’s word only: going ahead is an override.")
     if not facts.in_doubt:
-        by = facts.absent_by
-        return yes(f"It is not there, on {by}’s word." if by else "Every try so far is proved not done.")
+        return yes("Every try so far is proved not done.")
     if facts.same_key_protects(now):
         return _same_key(facts)
     return no(f"{facts.destination} cannot be checked, and no key protects us: going ahead is an override.")
@@ -251,8 +252,10 @@ def _override(facts: Facts, now: datetime) -> Leave:
     there = facts.destination
     if facts.state is State.RUNNING:
         return _in_progress(facts)
-    if facts.state is not State.UNCERTAIN:
+    if facts.state is not State.UNCERTAIN and not facts.absent_by:
         return no("Nothing is in doubt.")
+    if facts.absent_by and facts.corrected:
+        return no("It was corrected: it never runs again.")
     if facts.has_lookup:
         return no(f"{there} can be checked: a check decides, not a person’s word.")
     if facts.permit is not None:
@@ -261,7 +264,7 @@ def _override(facts: Facts, now: datetime) -> Leave:
         return no(f"{there} holds something for it.")
     if facts.same_key_protects(now):
         return no("Not needed: the same key protects another try until {at}.", facts.window_closes_at)
-    if not facts.held:
+    if not facts.held and not facts.absent_by:
         return no("Not yet: software still waits for its final word.")
     return yes(f"You looked in {there} by hand and it is not there. A second person must agree.")
 

@@ -3,9 +3,15 @@
 from django import template
 from django.contrib.auth.models import User
 
-from review import access
+from review import access, approvals
 
 register = template.Library()
+
+
+@register.simple_tag
+def waiting_approvals() -> int:
+    """Return how many requests wait for a second person."""
+    return approvals.count()
 
 
 @register.simple_tag

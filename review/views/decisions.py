@@ -1,4 +1,4 @@
-"""The pages that ask once more: send again, confirm with reference, it did not happen, cancel."""
+"""The pages that ask once more before something is decided, asked of a second person, or answered."""
 
 import uuid
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from ledger.models import Operation
@@ -13,9 +14,9 @@ from ledger.rules.errors import TieoutError
 from ledger.rules.leaves import Action
 from review import confirming, deciding
 from review.access import people_only
-from review.forms import ReasonForm, ReferenceForm, fresh
+from review.forms import AnswerForm, ApproveForm, OverrideForm, ReasonForm, ReferenceForm, fresh
 from review.reading import read
-from review.views.operation import back, context, found, person, words
+from review.views.operation import SeeOther, back, context, found, person, words
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ DECISIONS = {
     "confirm-with-reference": Decision(Action.CONFIRM_REFERENCE, ReferenceForm, deciding.attest),
     "did-not-happen": Decision(Action.DID_NOT_HAPPEN, ReasonForm, deciding.end),
     "cancel": Decision(Action.CANCEL, ReasonForm, deciding.cancel),
+    "override": Decision(Action.OVERRIDE, OverrideForm, deciding.override),
+    "approve": Decision(Action.APPROVE, ApproveForm, deciding.approve),
+    "refuse": Decision(Action.REFUSE, AnswerForm, deciding.refuse),
+    "take-back": Decision(Action.TAKE_BACK, AnswerForm, deciding.take_back),
 }
 
 
@@ -40,16 +45,28 @@ DECISIONS = {
 def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
     """Ask once more, or carry the answer out and go back to the operation."""
     operation, decision = found(uid), DECISIONS[way]
-    form, refusal = decision.form(initial=fresh()), ""
+    form, refusal = _empty(decision, operation), ""
     if request.method == "POST":
         form = decision.form(request.POST)
         if form.is_valid():
             refusal = _refused(request, operation, decision, form)
             if not refusal:
-                return back(request, operation)
-        elif "command_id" in form.errors:
-            form, refusal = decision.form(initial=fresh()), "The form was not whole; here is a new one."
+                return SeeOther(reverse("approvals")) if _from_list(request) else back(request, operation)
+        elif "command_id" in form.errors or "approval" in form.errors:
+            form, refusal = _empty(decision, operation), "The form was not whole; here is a new one."
     return _asked(request, operation, decision, form, refusal=refusal)
+
+
+def _empty(decision: Decision, operation: Operation) -> ReasonForm:
+    """Return the form as it is first shown; an answer names the request that it is for."""
+    initial = fresh()
+    if issubclass(decision.form, AnswerForm):
+        initial |= {"approval": operation.approvals.open().values_list("uid", flat=True).first()}
+    return decision.form(initial=initial)
+
+
+def _from_list(request: HttpRequest) -> bool:
+    return request.GET.get("back") == "approvals"
 
 
 def _refused(request: HttpRequest, operation: Operation, decision: Decision, form: ReasonForm) -> str:
@@ -68,8 +85,10 @@ def _asked(
     operation.refresh_from_db()
     reading = read(operation, person(request))
     door = reading.door(decision.action)
+    shown = context(request, reading)
     asked = {
-        **context(request, reading),
+        **shown,
+        "back_url": reverse("approvals") if _from_list(request) else shown["self_url"],
         "confirming": True,
         "question": confirming.question(reading, decision.action),
         "door": door,

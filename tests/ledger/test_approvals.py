@@ -143,6 +143,15 @@ def test_an_approved_override_ends_it_on_the_words_of_two(clock: Clock) -> None:
     assert [told[kind].actor for kind in ("asked", "ask_approved", "ended")] == ["ann", "bob", "ann"]
     assert told["asked"].data["where"] == "The mailroom's outbox"
     assert actions.facts(make.again(operation)).absent_by == "ann"
+    with pytest.raises(NotNow, match="going ahead is an override"):
+        make.permitted(operation)
+    with pytest.raises(NotNow, match="closed as not done already"):
+        override(operation)
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    clock.advance(11)
+    _, attempt, token = make.claimed(operation.operation_type)
+    actions.record(attempt.uid, token=token, report=make.done(), actor="api:shop")
+    assert standing(operation) == "completed"
 
 
 def test_an_approved_override_allows_one_more_try_that_can_be_undone(clock: Clock) -> None:

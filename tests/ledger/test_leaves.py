@@ -29,6 +29,7 @@ from tests.ledger.known import (
     facts,
 )
 
+ON_A_WORD = {"state": State.FAILED, "attempts": (attempt(in_doubt=False),), "absent_by": "ann"}
 ASKED = AskedFact(Ask.OVERRIDE_END, "ann", NOON + HOUR)
 HELD: dict[str, Any] = {"held_at": NOON - HOUR}
 FAILED: dict[str, Any] = {"state": State.FAILED, "attempts": (attempt(1, Outcome.REJECTED, http_status=422),)}
@@ -89,6 +90,7 @@ SENT_AGAIN: dict[str, tuple[dict[str, Any], LookupFact | None, bool, str]] = {
     ),
     "failed, not checked": (FAILED, None, False, "waits for a check"),
     "failed, no look-up": ({**FAILED, "has_lookup": False}, None, True, "proved not done"),
+    "failed on a word": ({**ON_A_WORD, "has_lookup": False}, None, False, "ann’s word only"),
     "failed, declined": ({**FAILED, "lookup": DECLINED_RECORD}, DECLINED_RECORD, True, "declined it"),
 }
 
@@ -165,6 +167,7 @@ OVERRIDE: dict[str, tuple[dict[str, Any], bool, str]] = {
     "running": ({"state": State.RUNNING, "lease_until": NOON}, False, "expected by"),
     "failed": ({"state": State.FAILED}, False, "Nothing is in doubt"),
     "completed": ({"state": State.COMPLETED}, False, "Nothing is in doubt"),
+    "failed on a word": ({**ON_A_WORD, "contract": NO_KEYS}, True, "second person must agree"),
     "asked": ({"contract": NO_KEYS, "asked": ASKED}, False, "ann has asked"),
     "asked, lapsed": (
         {"contract": NO_KEYS, "asked": replace(ASKED, expires_at=NOON)},

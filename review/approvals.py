@@ -1,0 +1,72 @@
+"""The list of what waits for a second person, and what was decided lately; a fixed number of queries."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from ledger.models import Approval, Operation
+from ledger.rules.approvals import OVERRIDES
+from review import access, asked, queue, wording
+from review.instants import instant
+from review.row import Row
+
+SHOWN = 100
+LATELY = 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """One open request as the list shows it; `closed` says why this person cannot answer it."""
+
+    approval: Approval
+    operation: Any
+    row: Row
+    title: str
+    asks: str
+    why_two: str
+    by_hand: str
+    follows: str
+    until: str
+    mine: bool
+    closed: str
+
+
+def waiting(person: User, now: datetime) -> list[Request]:
+    """Return the open requests, those that lapse first at the top."""
+    rows = list(Approval.objects.open().filter(expires_at__gt=now).order_by("expires_at")[:SHOWN])
+    told = queue.told(Operation.objects.filter(pk__in=[row.operation_id for row in rows]))
+    known = {operation.pk: operation for operation in told}
+    return [_request(row, known[row.operation_id], person, now) for row in rows]
+
+
+def _request(approval: Approval, operation: Any, person: User, now: datetime) -> Request:
+    mine = approval.maker == person.get_username()
+    closed = "" if access.may(person, "approve") else access.lacking(person)
+    return Request(
+        approval=approval,
+        operation=operation,
+        row=Row.of(operation, now),
+        title=f"{wording.title(operation)} · {operation.operation_type.noun}",
+        asks=asked.asks(approval),
+        why_two=asked.why_two(operation, override=approval.action in OVERRIDES),
+        by_hand=asked.by_hand(approval, now),
+        follows=asked.follows(approval, operation),
+        until=instant(approval.expires_at, now),
+        mine=mine,
+        closed="You asked for it yourself: a second person decides." if mine else closed,
+    )
+
+
+def lately() -> list[tuple[Approval, str, tuple[str, str, str]]]:
+    """Return the latest answers, with the name of the operation."""
+    rows = Approval.objects.filter(decided_at__isnull=False).select_related("operation__operation_type")
+    return [
+        (row, wording.title(row.operation), asked.past(row)) for row in rows.order_by("-decided_at")[:LATELY]
+    ]
+
+
+def count() -> int:
+    """Return how many requests are open."""
+    return Approval.objects.open().count()

@@ -1,0 +1,24 @@
+"""What waits for a second person."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from ledger.models import database_now
+from review import approvals
+from review.access import people_only
+from review.views.operation import person
+
+
+@people_only
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Show the open requests, and what was decided lately."""
+    now = database_now()
+    context = {
+        "section": "approvals",
+        "now": now,
+        "waiting": approvals.waiting(person(request), now),
+        "lately": approvals.lately(),
+    }
+    return render(request, "review/approvals.html", context)
