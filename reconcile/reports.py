@@ -1,8 +1,10 @@
 """One snapshot of a run, as a document for machines and as a table for a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from ledger.rules.money import Money, show
 from reconcile.classes import ItemClass
@@ -49,29 +51,35 @@ def finding_shown(finding: Finding) -> dict[str, Any]:
     }
 
 
-def open_amounts(findings: Iterable[Finding]) -> dict[str, Decimal]:
-    """Add up what is open in each currency, each finding at its full amount, nothing netted."""
-    amounts: dict[str, Decimal] = {}
-    for finding in findings:
-        if finding.is_open and finding.amount is not None:
-            amounts[finding.currency] = amounts.get(finding.currency, Decimal(0)) + abs(finding.amount)
-    return amounts
+@dataclass(frozen=True)
+class Open:
+    """What waits for somebody: how many differences, and in each currency how much, nothing netted."""
+
+    count: int
+    amounts: Mapping[str, Decimal]
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> Self:
+        """Add up what is open, each finding at its full amount."""
+        still = [finding for finding in findings if finding.is_open]
+        amounts: dict[str, Decimal] = defaultdict(Decimal)
+        for finding in still:
+            if finding.amount is not None:
+                amounts[finding.currency] += abs(finding.amount)
+        return cls(len(still), amounts)
 
 
-def headline(run: Run, findings: Sequence[Finding]) -> str:
+def headline(run: Run, still: Open) -> str:
     """Say in one line whether the run is explained, and what is open."""
     if not run.explained:
         left = [
             shown(Decimal(amount), currency) for currency, amount in run.residual.items() if Decimal(amount)
         ]
         return f"Unexplained: {', '.join(left) or _items(run.totals['unexplained_items'])}"
-    open_ones = [finding for finding in findings if finding.is_open]
-    if not open_ones:
+    if not still.count:
         return "Explained; nothing is open"
-    amounts = ", ".join(
-        shown(amount, currency) for currency, amount in sorted(open_amounts(findings).items())
-    )
-    differences = f"{len(open_ones)} open difference{'s' * (len(open_ones) != 1)}"
+    amounts = ", ".join(shown(amount, currency) for currency, amount in sorted(still.amounts.items()))
+    differences = f"{still.count} open difference{'s' * (still.count != 1)}"
     return f"Explained; {differences}{', ' + amounts if amounts else ''}"
 
 
@@ -92,7 +100,7 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
         moment.astimezone(zone).strftime("%Y-%m-%d %H:%M") for moment in (run.window_from, run.window_to)
     ]
     lines = [
-        headline(run, findings),
+        headline(run, Open.of(findings)),
         f"{run.plan.name}: {moments[0]} up to {moments[1]} {run.window_to.astimezone(zone).tzname()}, "
         f"{_items(run.records)} in {len(run.pages)} page{'s' * (len(run.pages) != 1)}",
     ]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django.utils.cache import add_never_cache_headers
@@ -77,7 +77,7 @@ def lacking(user: User) -> str:
     return NO_ITEMS if "administrator" in roles(user) else LOOKS_ONLY
 
 
-def people_only(view: Callable[..., HttpResponse]) -> View:
+def people_only(view: Callable[..., HttpResponseBase]) -> View:
     """Let only signed-in people with a role reach a page; what it shows is never kept by a cache."""
 
     @wraps(view)

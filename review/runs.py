@@ -2,21 +2,39 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from typing import Self
 
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    ExpressionWrapper,
+    F,
+    Q,
+    QuerySet,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Abs, Coalesce
+
 from ledger.models import Operation
+from reconcile import findings, reports
 from reconcile.classes import ItemClass
 from reconcile.models import Finding, Run
 from review import amounts, instants, wording
 from review.tie_out import TieOut
 
 SHOWN = 200
-"""How many open differences stand on the page; all of them are in the command's JSON."""
+"""How many differences stand on one page; the others stand on the next, and all of them in the CSV."""
 AGES = ((0, "0–1"), (2, "2–7"), (8, "8–30"), (31, "31+"))
 """From how many days on, and how that is written."""
+NO_AMOUNT = ExpressionWrapper(Q(currency=""), output_field=BooleanField())
+LARGEST_FIRST = F("amount").desc(nulls_last=True)
 BAR_TOP, BAR_HEIGHT, BAR_STEP = 28, 100, 60
 
 
@@ -85,22 +103,60 @@ class Difference:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
+class Held:
+    """What is open of one class and age in one currency."""
+
+    item_class: str
+    currency: str
+    age: int
+    findings: int
+    items: int
+    amount: Decimal
+
+
+@dataclass(frozen=True)
 class Reading:
-    """All that the page of one finished run shows."""
+    """All that the page of one finished run shows, at the same few queries however much there is."""
 
     run: Run
-    findings: Sequence[Finding]
     now: datetime
-    there: str = field(init=False)
-    open: list[Finding] = field(init=False)
-    tie_out: TieOut = field(init=False)
+    after: Finding | None = None
+    """The last difference of the page before."""
 
-    def __post_init__(self) -> None:
-        """Tell what is open from what is settled."""
-        self.there = self.run.plan.operation_type.destination.title
-        self.open = [finding for finding in self.findings if finding.is_open]
-        self.tie_out = TieOut(self.run, self.open)
+    @cached_property
+    def there(self) -> str:
+        """The destination's own name."""
+        return self.run.plan.operation_type.destination.title
+
+    @cached_property
+    def _open(self) -> list[Held]:
+        rows = (
+            self.run.findings.filter(is_open=True)
+            .values("item_class", "currency", age=_age(self.run))
+            .annotate(number=Count("pk"), held=Sum("items"), sum=Coalesce(Sum(Abs("amount")), Decimal(0)))
+        )
+        return [
+            Held(row["item_class"], row["currency"], row["age"], row["number"], row["held"], row["sum"])
+            for row in rows.order_by()
+        ]
+
+    @property
+    def still(self) -> reports.Open:
+        """How much is open, over all pages."""
+        amounts: dict[str, Decimal] = defaultdict(Decimal)
+        for held in self._open:
+            if held.currency:
+                amounts[held.currency] += held.amount
+        return reports.Open(sum(held.findings for held in self._open), amounts)
+
+    @cached_property
+    def tie_out(self) -> TieOut:
+        """The figures of the snapshot."""
+        open_items: dict[tuple[str, str], int] = defaultdict(int)
+        for held in self._open:
+            open_items[held.item_class, held.currency] += held.items
+        return TieOut(self.run, open_items)
 
     @property
     def empty(self) -> list[tuple[str, str]]:
@@ -125,56 +181,93 @@ class Reading:
         """How many items there are, by class."""
         return sum(held["count"] for held in self.run.classes.values())
 
+    @cached_property
+    def _listed(self) -> list[Finding]:
+        """The open differences of this page and one more, the largest first within each currency."""
+        rows = findings.stored(self.run).filter(is_open=True).filter(_beyond(self.after))
+        return list(rows.order_by(NO_AMOUNT, "currency", LARGEST_FIRST, "pk")[: SHOWN + 1])
+
     @property
     def differences(self) -> list[Difference]:
-        """The open differences, the largest first within each currency."""
-        ordered = sorted(self.open, key=lambda f: (f.currency == "", f.currency, -(f.amount or 0), f.pk))
-        return [Difference.of(finding, self.run, self.now) for finding in ordered[:SHOWN]]
+        """The open differences of this page."""
+        return [Difference.of(finding, self.run, self.now) for finding in self._listed[:SHOWN]]
 
     @property
-    def not_shown(self) -> int:
-        """How many open differences the page leaves out."""
-        return max(len(self.open) - SHOWN, 0)
+    def last(self) -> int | None:
+        """The last difference of this page, where there are more."""
+        return self._listed[SHOWN - 1].pk if len(self._listed) > SHOWN else None
 
-    @property
+    @cached_property
     def closed(self) -> list[Difference]:
         """Differences whose case was closed before and that have not changed since."""
-        closed = [finding for finding in self.findings if not finding.is_open]
-        return [Difference.of(finding, self.run, self.now) for finding in closed[:SHOWN]]
+        return self._some(findings.stored(self.run).filter(is_open=False))
+
+    @cached_property
+    def closed_count(self) -> int:
+        """How many those are, the ones that are not shown included."""
+        return self._count(self.closed, self.run.findings.filter(is_open=False))
+
+    @cached_property
+    def gone(self) -> list[Difference]:
+        """Differences of earlier runs of which this run found nothing more."""
+        return self._some(self.run.gone.select_related("operation", "case").order_by("pk"))
+
+    @cached_property
+    def gone_count(self) -> int:
+        """How many those are, the ones that are not shown included."""
+        return self._count(self.gone, self.run.gone.all())
+
+    def _some(self, rows: QuerySet[Finding]) -> list[Difference]:
+        return [Difference.of(finding, self.run, self.now) for finding in rows[:SHOWN]]
+
+    def _count(self, shown: Sequence[Difference], rows: QuerySet[Finding]) -> int:
+        return rows.count() if len(shown) == SHOWN else len(shown)
 
     @property
     def open_totals(self) -> list[tuple[str, str]]:
         """What is open in each currency."""
-        totals: dict[str, Decimal] = defaultdict(Decimal)
-        for finding in self.open:
-            if finding.amount is not None:
-                totals[finding.currency] += abs(finding.amount)
-        return [(currency, amounts.show(totals[currency], currency)) for currency in sorted(totals)]
+        return [(cur, amounts.show(amount, cur)) for cur, amount in sorted(self.still.amounts.items())]
 
     @property
     def ages(self) -> list[Ages]:
         """What is open by age, currency by currency."""
-        by_currency: dict[str, list[Finding]] = defaultdict(list)
-        for finding in self.open:
-            if finding.amount is not None:
-                by_currency[finding.currency].append(finding)
-        return [self._ages(currency, by_currency[currency]) for currency in sorted(by_currency)]
+        return [self._ages(currency) for currency in sorted(self.still.amounts)]
 
     @property
     def not_tested(self) -> list[str]:
         """What nobody compared, so that nobody takes it for compared."""
         return not_tested(self.run)
 
-    def _ages(self, currency: str, findings: Sequence[Finding]) -> Ages:
-        groups: list[list[Decimal]] = [[] for _ in AGES]
-        for finding in findings:
-            days = (self.run.started_at - finding.first_seen_at) // timedelta(days=1)
-            place = max(number for number, (start, _) in enumerate(AGES) if days >= start or start == 0)
-            groups[place].append(abs(finding.amount or Decimal(0)))
-        largest = max(sum(group, Decimal(0)) for group in groups) or Decimal(1)
-        bars = [_bar(number, group, largest, currency) for number, group in enumerate(groups)]
-        total = sum((sum(group, Decimal(0)) for group in groups), Decimal(0))
-        return Ages(currency, bars, len(findings), amounts.show(total, currency))
+    def _ages(self, currency: str) -> Ages:
+        held = [held for held in self._open if held.currency == currency]
+        sums = [sum((h.amount for h in held if h.age == age), Decimal(0)) for age in range(len(AGES))]
+        numbers = [sum(h.findings for h in held if h.age == age) for age in range(len(AGES))]
+        largest = max(sums) or Decimal(1)
+        bars = [
+            _bar(age, numbers[age], amount=sums[age], largest=largest, currency=currency)
+            for age in range(len(AGES))
+        ]
+        return Ages(currency, bars, sum(numbers), amounts.show(sum(sums, Decimal(0)), currency))
+
+
+def _age(run: Run) -> Case:
+    """Return the place of a finding in AGES, for the database to compute."""
+    days = [
+        When(first_seen_at__lte=run.started_at - timedelta(days=start), then=Value(place))
+        for place, (start, _) in reversed(list(enumerate(AGES)))
+    ]
+    return Case(*days, default=Value(0))
+
+
+def _beyond(after: Finding | None) -> Q:
+    """Return what comes after a difference in the order of the page."""
+    if after is None:
+        return Q()
+    if not after.currency:
+        return Q(currency="", pk__gt=after.pk)
+    smaller = Q(currency=after.currency, amount__lt=after.amount)
+    same = Q(currency=after.currency, amount=after.amount, pk__gt=after.pk)
+    return Q(currency="") | Q(currency__gt=after.currency) | smaller | same
 
 
 def stamp(at: datetime) -> str:
@@ -221,14 +314,13 @@ def _days(run: Run, finding: Finding) -> str:
     return "today" if days < 1 else f"{days}\u00a0d"
 
 
-def _bar(number: int, group: Sequence[Decimal], largest: Decimal, currency: str) -> Bar:
-    amount = sum(group, Decimal(0))
+def _bar(place: int, number: int, *, amount: Decimal, largest: Decimal, currency: str) -> Bar:
     height = round(float(amount / largest) * BAR_HEIGHT, 1)
     return Bar(
-        days=AGES[number][1],
-        count=len(group),
+        days=AGES[place][1],
+        count=number,
         amount=amounts.show(amount, currency),
-        x=12 + number * BAR_STEP,
+        x=12 + place * BAR_STEP,
         y=round(BAR_TOP + BAR_HEIGHT - height, 1),
         height=height,
     )

@@ -1,12 +1,12 @@
 """A run's tie-out as people read it: the way from one side to the other, and every item in its class."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from reconcile.classes import ItemClass
-from reconcile.models import Finding, Run
+from reconcile.models import Run
 from review import amounts
 
 SIDES = ("ledger", "destination")
@@ -57,10 +57,11 @@ class Group:
 
 @dataclass(frozen=True)
 class TieOut:
-    """The figures of a finished run, from its snapshot; `open` are the findings that wait for somebody."""
+    """The figures of a finished run, from its snapshot; `open` counts the items that wait for somebody."""
 
     run: Run
-    open: Sequence[Finding]
+    open: Mapping[tuple[str, str], int]
+    """By class and currency."""
 
     @property
     def there(self) -> str:
@@ -146,14 +147,13 @@ class TieOut:
 
     def _class_row(self, line: dict[str, Any], currency: str) -> ClassRow:
         item_class = ItemClass(line["class"])
-        still = [f for f in self.open if f.item_class == item_class and f.currency == currency]
         ledger, destination = line["ledger"], line["destination"]
         difference = Decimal(destination["amount"]) - Decimal(ledger["amount"])
         return ClassRow(
             title=item_class.title(self.there),
             icon=item_class.shown.icon,
             items=line["items"],
-            open=sum(finding.items for finding in still),
+            open=self.open.get((item_class, currency), 0),
             ledger=_held(ledger, currency),
             destination=_held(destination, currency),
             difference=amounts.signed(difference, currency) if currency else "",

@@ -18,4 +18,6 @@ urlpatterns = [
     path("approvals/", approvals.index, name="approvals"),
     path("runs/", runs.index, name="runs"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
+    path("runs/<uuid:uid>.csv", runs.table, name="run-csv"),
+    path("runs/<uuid:uid>.json", runs.document, name="run-json"),
 ]

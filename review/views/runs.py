@@ -3,13 +3,14 @@
 import uuid
 from dataclasses import dataclass
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Abs
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 
 from ledger.models import database_now
-from reconcile import reports
+from reconcile import exports, findings, reports
 from reconcile.models import Finding, Plan, Run
 from review import amounts, wording
 from review.access import people_only
@@ -54,9 +55,8 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @people_only
 def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """Show one run, from its own snapshot."""
-    run = get_object_or_404(Run.objects.select_related("plan__operation_type__destination"), uid=uid)
-    now = database_now()
+    """Show one run, from its own snapshot; further differences stand on pages of their own."""
+    run, now = _run(uid), database_now()
     context = {
         "section": "runs",
         "now": now,
@@ -69,17 +69,49 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "previous": Run.objects.filter(plan=run.plan_id, pk__lt=run.pk).order_by("-pk").first(),
     }
     if run.state == Run.State.DONE:
-        findings = list(_findings(run))
+        reading = Reading(run, now, after=_last_shown(request, run))
         context |= {
-            "reading": Reading(run, findings, now),
-            "headline": reports.headline(run, findings),
+            "reading": reading,
+            "headline": reports.headline(run, reading.still),
             "settled": reports.settled(run),
         }
     return render(request, "review/run.html", context)
 
 
-def _findings(run: Run) -> QuerySet[Finding]:
-    return run.findings.select_related("operation", "case")
+@people_only
+def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
+    """Give a run's differences as CSV, from the same snapshot."""
+    run = _run(uid)
+    if run.state != Run.State.DONE:
+        return _not_whole()
+    response = StreamingHttpResponse(exports.csv_of(run), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}-{run.plan.name}.csv"'
+    return response
+
+
+@people_only
+def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
+    """Give a run as the command's JSON, from the same snapshot."""
+    run = _run(uid)
+    if run.state != Run.State.DONE:
+        return _not_whole()
+    return JsonResponse(reports.document(run, findings.stored(run)))
+
+
+def _run(uid: uuid.UUID) -> Run:
+    return get_object_or_404(Run.objects.select_related("plan__operation_type__destination"), uid=uid)
+
+
+def _not_whole() -> HttpResponse:
+    words = "This run has not come to an end that counts: there is nothing to export."
+    return HttpResponse(words, status=409, content_type="text/plain; charset=utf-8")
+
+
+def _last_shown(request: HttpRequest, run: Run) -> Finding | None:
+    after = request.GET.get("after", "")
+    if not (after.isdecimal() and len(after) < 19):
+        return None
+    return run.findings.filter(pk=int(after), is_open=True).first()
 
 
 def _listed(runs: list[Run]) -> list[Listed]:
@@ -105,7 +137,7 @@ def _row(run: Run, still: list[tuple[str, int, str]]) -> Listed:
         case Run.State.FAILED:
             return Listed(run, "failed", f"Did not run: {run.why_failed}", [])
     if not run.explained:
-        return Listed(run, "failed", reports.headline(run, []), held)
+        return Listed(run, "failed", reports.headline(run, reports.Open(0, {})), held)
     if not count:
         return Listed(run, "one_match", "Explained; nothing is open", held)
     words = f"Explained; {wording.several(count, 'open difference')}"

@@ -67,7 +67,7 @@ def test_62_a_classified_row_that_is_dropped_appears_as_a_residual(
     assert not tie.ties
     assert tying.residuals(tie) == residual
     running.write(run, tie, [])
-    assert reports.headline(run, []).startswith("Unexplained: ")
+    assert reports.headline(run, reports.Open(0, {})).startswith("Unexplained: ")
 
 
 def test_62_a_row_that_lost_its_class_appears_as_a_residual(listed: Books) -> None:
@@ -85,7 +85,7 @@ def test_62_a_dropped_row_without_an_amount_is_unexplained_too(listed: Books) ->
     assert tie.unexplained_items == 1
     assert not tie.ties
     running.write(run, tie, [])
-    assert reports.headline(run, []) == "Unexplained: 1 item"
+    assert reports.headline(run, reports.Open(0, {})) == "Unexplained: 1 item"
 
 
 def test_what_is_missing_on_both_sides_is_not_netted(listed: Books) -> None:
