@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from ledger.models import Attempt
+from ledger.models import Attempt, Permit
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED, REFUSES_US
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
 from review import amounts, asked, wording
@@ -67,7 +67,19 @@ def sentences(reading: Reading) -> list[str]:
     first = _permitted(reading) if reading.allowed is not None else sentence(reading)
     request = reading.asked
     asks = list(asked.lines(request, reading.operation, reading.now)) if request is not None else []
-    return [line for line in (*asks, first, _linked(reading), checked(reading)) if line]
+    return [line for line in (*asks, first, _lapsed(reading), _linked(reading), checked(reading)) if line]
+
+
+def _lapsed(reading: Reading) -> str:
+    """Say that the last leave which a person gave was used by nobody."""
+    permit = reading.permits[-1] if reading.permits else None
+    if permit is None or not permit.lapsed or permit.source != Permit.Source.PERSON:
+        return ""
+    if reading.attempts and reading.attempts[-1].claimed_at > permit.given_at:
+        return ""
+    given, until = instant(permit.given_at, reading.now), instant(permit.lapses_at, reading.now)
+    allowed = f"{wording.who(permit.actor)} allowed another try at {given}"
+    return f"{allowed}; nobody used it until {until}, and it lapsed: nothing was sent."
 
 
 def _linked(reading: Reading) -> str:
@@ -90,6 +102,8 @@ def _permitted(reading: Reading) -> str:
     given = f"{wording.who(permit.actor)} allowed another try at {at}."
     if permit.effective_at > reading.now:
         return f"{given} Until it takes effect nothing is sent, and it can be undone."
+    if reading.facts.paused_at is not None:
+        return f"{given} It waits until {reading.there} is resumed, or lapses at {until}."
     if reading.facts.by_tieout:
         return f"{given} It goes out with the next round; until then it can be undone."
     return f"{given} Its automation may claim it until {until}; until then it can be undone."

@@ -132,6 +132,8 @@ def _permit(reading: Reading, step: _Step, *, doubt: bool) -> Iterator[Entry]:
         again = "sends it again under the same key." if reading.facts.by_tieout else "allowed another try."
         rest = "allowed another try." if permit.source == Permit.Source.PERSON else again
         yield Entry(step.at, "clock", wording.who(permit.actor), f" {rest}", state)
+    elif permit.lapsed:
+        yield Entry(step.at, "back", "The permit lapsed:", " nobody used it, nothing was sent.", state)
     else:
         rest = "took the permit back; nothing was sent."
         yield Entry(step.at, "back", wording.who(permit.withdrawn_by), f" {rest}", state)

@@ -93,12 +93,12 @@ def _apply(operation: Operation, step: Step, now: datetime) -> bool:
 
 
 def _lapse(operation: Operation, step: Step, now: datetime) -> None:
-    """End the open permit; where nobody used it in time, its case is open again."""
+    """End the open permit; where nobody used it in time, its case is open still, or one is opened."""
     kind = "lapsed" if step.case is not None else "withdrawn"
     withdraw_locked(
         operation, operation.permits.open().get(), actor="policy", reason=step.why, now=now, kind=kind
     )
-    if step.case is not None and operation.state == State.UNCERTAIN and operation.held_at is None:
+    if step.case is not None and operation.held_at is None:
         hold_locked(operation, step.case, actor="policy", reason=step.why, now=now)
 
 

@@ -309,3 +309,8 @@ class Permit(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.source}"
+
+    @property
+    def lapsed(self) -> bool:
+        """Say whether nobody used it in time."""
+        return self.withdrawn_at is not None and self.withdrawn_at >= self.lapses_at

@@ -215,6 +215,30 @@ def test_a_failed_ones_permit_lapses_and_it_stays_failed(clock: Clock) -> None:
     assert not operation.permits.open().exists()
 
 
+def test_a_permit_for_what_was_closed_as_not_done_lapses_to_a_case_of_its_own(clock: Clock) -> None:
+    """Somebody wanted it to be sent, and it was not: that is not forgotten."""
+    operation = make.tried(make.reminder_type(permit_for_s=3600), make.REFUSED)
+    actions.end(operation.pk, actor="ann", reason="Not wanted.", command_id=uuid.uuid4())
+    make.permitted(operation)
+    clock.advance(3611)
+    actions.settle(operation.pk, actor="worker")
+    assert standing(operation) == "failed: lapsed"
+
+
+def test_a_caller_that_comes_at_the_very_instant_of_the_lapse_comes_too_late(clock: Clock) -> None:
+    early, late = (held(clock, name=name, permit_for_s=600) for name in ("early", "late"))
+    clock.set(clock.now())
+    for operation in (early, late):
+        make.looked(operation, actor="ann")
+        lapses_at = make.permitted(operation).lapses_at
+    clock.set(lapses_at - timedelta(microseconds=1))
+    assert actions.claim(make.submission(early.operation_type), actor="api:shop").decision == "proceed"
+    clock.set(lapses_at)
+    assert actions.claim(make.submission(late.operation_type), actor="api:shop").decision == "hold"
+    assert standing(late) == "uncertain: unproved"
+    assert kinds(late)[-1] == "lapsed"
+
+
 def test_17_a_second_permit_is_a_second_command(clock: Clock) -> None:
     operation = held(clock)
     for _ in range(2):

@@ -20,7 +20,8 @@ import pytest
 from ledger import actions
 from ledger.models import Operation
 from ledger.rules.states import CaseKind
-from tests import stories
+from ledger.worker.sweep import Sweep
+from tests import factories, stories
 from tests.databases import Clock
 from tests.people import browser_of
 
@@ -138,6 +139,31 @@ def test_differs(durban: stories.Durban) -> None:
 def test_accepted(durban: stories.Durban) -> None:
     operation = durban.tried(durban.invoiced(377), stories.TAKEN)
     says(operation, "Accepted, not final", "Durban Books took it at 09:42 and is still working on it.")
+
+
+@pytest.mark.parametrize("by", ["tieout", "caller"])
+def test_a_permit_that_nobody_used(durban: stories.Durban, by: str) -> None:
+    """The worker stood still for a day, or the automation did not come for fifteen minutes."""
+    if by == "tieout":
+        operation, ended, until = durban.absent(483), 86400, "09:42"
+    else:
+        kind = factories.kind(name="ticket.open", contract={"idempotency": "none"})
+        operation, ended, until = factories.uncertain_operation(kind), 900, "09:57"
+        durban.clock.advance(34)
+        actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+    durban.allowed(operation)
+    durban.clock.advance(ended + 10)
+    Sweep().run()
+    given = "Mon 09:42" if by == "tieout" else "09:42"
+    says(
+        operation,
+        f"ann allowed another try at {given}; nobody used it until {until}, and it lapsed: nothing was sent.",
+        "<b>The permit lapsed:</b> nobody used it, nothing was sent.",
+        "let an unused permit lapse.",
+    )
+    says(operation, "Send again waits for a check made by you" if by == "tieout" else "Allow another try")
+    queue = browser_of("ann").get("/queue/?view=person").content.decode()
+    assert str(operation.uid) in queue
 
 
 def test_running(durban: stories.Durban) -> None:
