@@ -59,6 +59,8 @@ class Paused:
         """Say why, since when, and what that means for what waits."""
         pause, at = self.pause, instant(self.pause.paused_at, self.now)
         cause = f"It refused our credentials at {at}, with status {pause.http_status}."
+        if not pause.http_status:
+            cause = f"{pause.why} It is paused since {at}."
         if pause.resumed_at is not None:
             who, when = wording.who(pause.resumed_by), instant(pause.resumed_at, self.now)
             return [f"{cause} {who} resumed it at {when}."]

@@ -1,4 +1,4 @@
-"""Pause a destination that refuses our credentials, and resume it: one case, however many met it."""
+"""Pause a destination that refuses our credentials or is not set up rightly, and resume it: one case."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -11,14 +11,15 @@ from ledger.actions.holding import hold_locked
 from ledger.models import Attempt, Case, Destination, Event, Operation, Pause, Refusal, database_now
 from ledger.rules.errors import NotFound, NotNow
 from ledger.rules.facts import Sentence
-from ledger.rules.states import CaseKind, State
+from ledger.rules.states import CaseKind, Outcome, State
 
 OWNER = "administrators"
 """The team that a pause's case goes to: destinations are theirs."""
+WHY_MAX = 500
 
 
 def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
-    """Pause the destination of a locked operation that has refused this attempt, or join the pause there is.
+    """Pause the destination that refused this attempt, or for which it could not be prepared; join a pause.
 
     The operation's row comes first, then the destination's, as everywhere.
     """
@@ -27,15 +28,20 @@ def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
     pause = destination.pauses.open().first()
     if pause is None:
         pause = _begin(destination, attempt, now, due_s=kind.reviewing.due_s)
-    Refusal.objects.create(attempt=attempt, pause=pause)
+    if attempt.outcome == Outcome.REJECTED:
+        Refusal.objects.create(attempt=attempt, pause=pause)
 
 
 def _begin(destination: Destination, attempt: Attempt, now: datetime, *, due_s: float) -> Pause:
     status = attempt.http_status or 0
+    reason = f"{destination.title} refused our credentials: status {status}."
+    if attempt.outcome != Outcome.REJECTED:
+        reason = f"{destination.title} cannot be used as it is set up. {attempt.message}"
     due_at = now + timedelta(seconds=due_s)
     case = Case.objects.create(kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at)
-    pause = Pause.objects.create(destination=destination, case=case, http_status=status, paused_at=now)
-    reason = f"{destination.title} refused our credentials: status {status}."
+    pause = Pause.objects.create(
+        destination=destination, case=case, http_status=status, why=reason[:WHY_MAX], paused_at=now
+    )
     data = {"case": str(case.uid), "case_kind": case.kind, "http_status": status}
     _tell(pause, kind="paused", actor="policy", reason=reason, attempt=attempt, data=data)
     return pause

@@ -1,4 +1,4 @@
-"""Pauses: a destination that refused our credentials gets nothing until a person resumes it."""
+"""Pauses: a destination that cannot be used gets nothing until a person resumes it."""
 
 import uuid
 from typing import Self
@@ -25,6 +25,8 @@ class Pause(models.Model):
     destination = models.ForeignKey(Destination, on_delete=models.PROTECT, related_name="pauses")
     case = models.OneToOneField("ledger.Case", on_delete=models.PROTECT, related_name="pause")
     http_status = models.PositiveSmallIntegerField()
+    """The status by which it refused our credentials; 0 where it is not set up rightly."""
+    why = models.CharField(max_length=500, default="", db_default="")
     paused_at = models.DateTimeField(db_default=TieoutNow())
     resumed_at = models.DateTimeField(null=True)
     resumed_by = models.CharField(max_length=150, blank=True)

@@ -4,11 +4,22 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from ledger.rules.facts import EXISTS, IN_USE, LEASE_EXPIRED, REFUSES_US, Facts, LookupFact, PermitFact
+from ledger.rules.facts import (
+    EXISTS,
+    IN_USE,
+    LEASE_EXPIRED,
+    REFUSES_US,
+    UNCONFIGURED,
+    Facts,
+    LookupFact,
+    PermitFact,
+)
 from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
 
 LOOKS = 3
 """Look-ups in a row that could not look, before a person is asked."""
+UNREADY = 3
+"""Tries in a row that could not be prepared, before their destination is paused."""
 DOUBLINGS_MAX = 60
 MOVED = "What it corrects is no longer as it was when it was corrected."
 """Why a correction is not sent: with what is there now, it could make a second effect."""
@@ -53,7 +64,7 @@ class Conclusion:
     next_try_at: datetime | None = None
     case: CaseKind | None = field(default=None)
     pauses: bool = False
-    """Whether nothing more may go to its destination: it refused our credentials."""
+    """Whether nothing more may go to its destination: refused credentials, or a set-up that is wrong."""
 
 
 def pause_s(facts: Facts, jitter: float, *, retry_after_s: float | None = None) -> float:
@@ -76,11 +87,12 @@ def conclude(
     if outcome is Outcome.UNCERTAIN:
         return Conclusion(State.UNCERTAIN, "No answer that proves anything: it may have happened.")
     latest = facts.latest
-    pauses = outcome is Outcome.REJECTED and latest is not None and latest.http_status in REFUSES_US
+    refused = outcome is Outcome.REJECTED and latest is not None and latest.http_status in REFUSES_US
+    pauses = refused or _unready(facts)
     if earlier:
         why = "This try did nothing, but an earlier one is still in doubt."
         return Conclusion(State.UNCERTAIN, why, pauses=pauses)
-    if pauses:
+    if refused:
         why = "The destination refused our credentials; nothing was done."
         return Conclusion(State.FAILED, why, pauses=True)
     if outcome is Outcome.REJECTED:
@@ -89,8 +101,17 @@ def conclude(
         )
     next_try_at = now + timedelta(seconds=pause_s(facts, jitter, retry_after_s=retry_after_s))
     if facts.tries_left > 0 and next_try_at < facts.deadline_at:
-        return Conclusion(State.PENDING, "Proved not done; it is tried again.", next_try_at=next_try_at)
-    return Conclusion(State.FAILED, "Proved not done at the last of its tries.", case=CaseKind.LIMIT)
+        why = "Proved not done; it is tried again."
+        return Conclusion(State.PENDING, why, next_try_at=next_try_at, pauses=pauses)
+    why = "Proved not done at the last of its tries."
+    return Conclusion(State.FAILED, why, case=CaseKind.LIMIT, pauses=pauses)
+
+
+def _unready(facts: Facts) -> bool:
+    """Say whether Tieout could not even prepare the latest tries, as the destination is set up."""
+    latest = facts.attempts[-UNREADY:]
+    unready = all(one.error_code == UNCONFIGURED and one.started_at is None for one in latest)
+    return facts.by_tieout and len(latest) == UNREADY and unready
 
 
 def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
@@ -103,7 +124,7 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
         if facts.permit.by_person:
             return Step(Next.LAPSE, barred)
     if facts.paused_at is not None and step.next in _WANTS_TO_REACH:
-        why = f"{facts.destination} is paused, for it refused our credentials: it waits for a person."
+        why = f"{facts.destination} is paused: it waits for a person."
         return Step(Next.WAIT, why, at=now + timedelta(seconds=PAUSED_S))
     return step
 

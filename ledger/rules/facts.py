@@ -19,6 +19,8 @@ EXISTS = "exists"
 """The error code of an answer that says it is there already."""
 REFUSES_US = frozenset({401, 403})
 """Statuses of a rejection that is about our credentials, not about this operation."""
+UNCONFIGURED = "configuration"
+"""The error code of a try that could not be prepared as its destination is set up."""
 DECLINED = "declined"
 """The error code of an answer whose record is there and was declined."""
 
@@ -120,7 +122,7 @@ class Facts:
     look_count: int = 0
     held_at: datetime | None = None
     paused_at: datetime | None = None
-    """Since when nothing goes to its destination, which refused our credentials; None while it takes them."""
+    """Since when nothing goes to its destination, which cannot be used; None while it can."""
     cancelled: bool = False
     payload_gone: bool = False
     """Whether Tieout would have to send it and has removed its payload."""

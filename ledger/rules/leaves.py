@@ -117,9 +117,7 @@ def _send_again(facts: Facts, now: datetime, sitting: LookupFact | None) -> Leav
         return refusal
     if facts.paused_at is not None:
         return no(
-            f"{facts.destination} is paused since {{at}}: it refused our credentials. "
-            "An administrator resumes it first.",
-            facts.paused_at,
+            f"{facts.destination} is paused since {{at}}. An administrator resumes it first.", facts.paused_at
         )
     if facts.lookup is not None and facts.found_something:
         return _found(facts.destination, facts.lookup)

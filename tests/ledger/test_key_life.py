@@ -18,7 +18,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from django_q.models import OrmQ
 
 from ledger import actions
 from ledger.destinations import lookups
@@ -27,15 +26,14 @@ from ledger.rules.errors import NotNow
 from ledger.rules.leaves import seven
 from ledger.rules.states import State
 from ledger.worker import tasks
-from ledger.worker.sweep import Sweep
 from tests import factories as make
 from tests.databases import Clock, Database, Template
 from tests.ledger import odd_connectors
 from tests.ledger.finds import standing
 from tests.sandboxes import Sandbox, running_sandbox
 from tests.stories import CALLS
+from tests.workers import one_round
 
-TASKS = {"ledger.worker.tasks.send": tasks.send, "ledger.worker.tasks.look": tasks.look}
 TRIES = 3
 HOUR = 3600
 
@@ -71,18 +69,10 @@ def kind(name: str, *, looks: bool = True, **rules: Any) -> OperationType:
     return make.invoice_type(name=name, looks=looks, calls=calls, contract=contract, retry=retry, **rules)
 
 
-def turn() -> None:
-    """Sweep once, and do what the queue was told."""
-    Sweep().run()
-    for row in OrmQ.objects.order_by("pk"):
-        TASKS[row.func()](row.args()[0])
-        row.delete()
-
-
 def pass_time(clock: Clock, hours: float, *, turns: int) -> None:
     for _ in range(turns):
         clock.advance(hours * HOUR / turns)
-        turn()
+        one_round()
 
 
 def keys_of(operation: Operation) -> list[str]:
@@ -110,7 +100,7 @@ def bad_day(books: Sandbox, clock: Clock) -> dict[str, Operation]:
     books.faults("key_in_use", "day/in-use", count=None)
     books.faults("throttle", '"operation":"day/throttled', count=None)  # the sends, not the looks
     made = {name: make.handed(of, f"day/{of.name}") for name, of in kinds.items()}
-    turn()
+    one_round()
     pass_time(clock, 4, turns=16)
     pass_time(clock, 22, turns=4)
     books.clear_faults()
@@ -132,7 +122,7 @@ def test_a_key_in_use_for_a_day_ends_in_a_look_up_and_a_case_not_in_a_loop(
     lookups.look(make.again(seen), actor="ann", reason="Is it there by now?")
     make.permitted(seen)
     clock.advance(11)
-    turn()
+    one_round()
     assert standing(seen) == "completed"
     assert books.effects(seen.key) == 1
 
@@ -167,7 +157,7 @@ def test_16_nothing_arrives_that_is_not_on_record_before(books: Sandbox, databas
 
     odd_connectors.Watched.after_send = around
     pk = make.handed(of, "watched/1").pk
-    turn()
+    one_round()
     attempt = Attempt.objects.get(operation=pk)
     assert seen == [(1, attempt.started_at)]
 
@@ -179,7 +169,7 @@ def test_26_a_5xx_gives_no_key_back(books: Sandbox, clock: Clock) -> None:
         of = kind(f"failing-{looks}", looks=looks)
         books.faults("error_after", of.name, arg=500)
         made[looks] = make.handed(of, f"{of.name}/1")
-        turn()
+        one_round()
         reply = actions.submit(make.submission(of, f"{of.name}/1"), actor="api:shop")
         assert (reply.decision, reply.operation.state) == ("wait", State.UNCERTAIN)
     pass_time(clock, 0.1, turns=4)
@@ -201,7 +191,7 @@ def test_27_an_error_that_was_received_and_is_saved_is_not_asked_for_again(
     for name in ("saved/1", "saved-unseen/1"):
         books.faults("replay_error", name, arg=500)
     books.faults("drop_after", "silent/1")
-    turn()
+    one_round()
     pass_time(clock, 0.2, turns=6)
     assert [standing(one) for one in (seen, unseen, silent)] == [
         "completed",
@@ -224,7 +214,7 @@ def test_27_an_answer_that_says_it_was_given_before_is_not_asked_for_again(
     """By contract a 429 is not done, and only a 2xx is saved; this destination has saved it all the same."""
     operation = make.handed(kind("told"), "told/1")
     books.faults("replay_error", "told/1", arg=429)
-    turn()
+    one_round()
     pass_time(clock, 0.1, turns=4)
     assert standing(operation) == "completed"
     assert tries(books, operation) == (3, 3, 1)
@@ -237,7 +227,7 @@ def test_28_the_window_is_looked_at_in_the_claim_with_its_margin(books: Sandbox,
     of = kind("window", looks=False)
     books.faults("drop_after", "window/", count=2)
     early, late = make.handed(of, "window/early"), make.handed(of, "window/late")
-    turn()
+    one_round()
     for minutes, operation in ((23 * 60 + 48, early), (2, late)):
         clock.advance(minutes * 60)
         tasks.send(operation.pk)
@@ -250,7 +240,7 @@ def test_28_the_window_is_looked_at_in_the_claim_with_its_margin(books: Sandbox,
     ]
     assert told == ["Which try produced the result, and how do we know?"]
     assert early.events.get(kind="recorded", state_to="completed").data["replayed"] is True
-    turn()
+    one_round()
     assert tries(books, late) == (1, 1, 1)
 
 
@@ -261,7 +251,7 @@ def test_one_key_delivered_twice_makes_one(books: Sandbox, clock: Clock) -> None
     books.faults("drop_after", "twice/2")
     books.faults("deliver_twice", "twice/2")
     other = make.handed(operation.operation_type, "twice/2")
-    turn()
+    one_round()
     pass_time(clock, 0.1, turns=4)
     for one in (operation, other):
         assert (standing(one), books.effects(one.key)) == ("completed", 1)

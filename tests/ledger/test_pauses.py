@@ -22,6 +22,7 @@ from ledger import actions
 from ledger.actions import Report
 from ledger.destinations import lookups, sending
 from ledger.models import Attempt, Case, Event, Operation, Pause, Refusal
+from ledger.rules.decisions import UNREADY
 from ledger.rules.errors import Malformed, NotFound, NotNow
 from ledger.rules.states import CaseKind, Outcome, State
 from tests import factories as make
@@ -84,6 +85,32 @@ def test_a_wrong_token_stops_everything_once_and_all_goes_on_when_it_is_resumed(
         one_round()
         assert standing(orders[0]) == "completed"
         assert [books.effects(one.key) for one in (doubtful, *orders)] == [1, 1, 1, 1]
+
+
+def test_a_missing_secret_pauses_at_the_third_try_and_nothing_was_sent(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BOOKS_TOKEN", raising=False)
+    durban = Durban(clock)
+    durban.invoice.destination.connection |= {"auth": {"kind": "bearer", "token": "env:BOOKS_TOKEN"}}
+    durban.invoice.destination.save(update_fields=["connection"])
+    met = durban.invoiced(1)
+    for round_ in range(1, 6):
+        one_round()
+        clock.advance(60)
+        assert Case.objects.open().count() == (round_ >= UNREADY)
+    waits = durban.invoiced(2)
+    one_round()
+    assert [standing(one) for one in (met, waits)] == ["pending", "pending"]
+    assert (met.attempts.count(), waits.attempts.count()) == (UNREADY, 0)
+    pause = Pause.objects.get()
+    assert "BOOKS_TOKEN is not set" in pause.why and not pause.refusals.exists()
+    monkeypatch.setenv("BOOKS_TOKEN", "right")
+    resumed()
+    clock.advance(60)
+    one_round()
+    started = Attempt.objects.filter(started_at__isnull=False)
+    assert set(started.values_list("operation", flat=True)) == {met.pk, waits.pk}
 
 
 def test_callers_wait_while_it_is_paused_and_claim_when_it_is_resumed(clock: Clock) -> None:

@@ -5,7 +5,10 @@ import uuid
 
 import pytest
 
+from ledger import actions
 from ledger.models import Operation, Pause
+from ledger.rules.decisions import UNREADY
+from ledger.rules.facts import UNCONFIGURED
 from ledger.rules.outcomes import Report
 from ledger.rules.states import Outcome
 from tests import stories
@@ -49,6 +52,22 @@ def test_an_operations_page_says_why_nothing_goes_on(durban: stories.Durban) -> 
     assert "Durban Books refused our credentials: The token is wrong. Nothing was created." in page
     assert "An administrator resumes it first." in page, "sending again waits for that"
     assert "Correct it" not in page.split("Other ways")[0], "its payload is not at fault"
+
+
+def test_a_destination_that_is_not_set_up_rightly_says_what_is_missing(durban: stories.Durban) -> None:
+    operation = durban.invoiced(483)
+    words = "The environment variable BOOKS_TOKEN is not set."
+    unready = Report(Outcome.RETRYABLE, error_code=UNCONFIGURED, message=words)
+    for _ in range(UNREADY):
+        claimed = actions.claim_to_send(operation.pk, actor="worker")
+        assert claimed is not None
+        actions.record(claimed.attempt.uid, token=claimed.token, report=unready, actor="worker")
+        durban.clock.advance(60)
+    ann = browser_of("ann")
+    assert "it cannot be used as it is set up." in ann.get("/queue/").content.decode()
+    page = ann.get(f"/pauses/{Pause.objects.get().uid}/").content.decode()
+    assert f"Durban Books cannot be used as it is set up. {words}" in page
+    assert "credentials" not in page
 
 
 def test_reviewers_see_who_resumes_it_and_cannot(durban: stories.Durban) -> None:

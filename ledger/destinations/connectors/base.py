@@ -14,6 +14,7 @@ from ledger.models import Destination
 from ledger.rules.calls import Connection, ListCall, LookupCall, RecordMap, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import TieoutError
+from ledger.rules.facts import UNCONFIGURED
 from ledger.rules.outcomes import Answer
 
 BUILT_IN = {"http": "ledger.destinations.connectors.http:HttpConnector"}
@@ -23,7 +24,7 @@ LATER = frozenset({"sql", "file"})
 class ConfigurationError(TieoutError):
     """A destination cannot be reached as it is set up; an administrator puts it right."""
 
-    type = "configuration"
+    type = UNCONFIGURED
     title = "A destination is not set up rightly"
     retry = "after-review"
 

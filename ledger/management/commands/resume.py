@@ -15,7 +15,7 @@ from ledger.rules.errors import TieoutError
 class Command(BaseCommand):
     """Resume a paused destination."""
 
-    help = "Let a destination be used again that refused our credentials: what waits for it goes on."
+    help = "Let a paused destination be used again: what waits for it goes on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the destination's name and the reason for the trail."""
