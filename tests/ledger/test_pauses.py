@@ -109,8 +109,11 @@ def test_a_missing_secret_pauses_at_the_third_try_and_nothing_was_sent(
     resumed()
     clock.advance(60)
     one_round()
-    started = Attempt.objects.filter(started_at__isnull=False)
-    assert set(started.values_list("operation", flat=True)) == {met.pk, waits.pk}
+    last = [one.attempts.latest("number") for one in (met, waits)]
+    assert [(attempt.number, attempt.error_code) for attempt in last] == [
+        (UNREADY + 1, "could_not_look"),  # nobody is there; a second try looks first
+        (1, "not_sent"),
+    ]
 
 
 def test_callers_wait_while_it_is_paused_and_claim_when_it_is_resumed(clock: Clock) -> None:
