@@ -53,10 +53,10 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
         WHERE o.id = f.operation_id AND o.accepted_at >= %(window_from)s AND o.accepted_at < %(window_to)s
     ) OR EXISTS (
         SELECT FROM jsonb_array_elements(f.destination) AS d
-        WHERE d ->> 'occurred_at' IS NULL OR (
-            (d ->> 'occurred_at')::timestamptz >= %(window_from)s
-            AND (d ->> 'occurred_at')::timestamptz < %(window_to)s
-        )
+        CROSS JOIN LATERAL (SELECT d ->> 'occurred_at' AS moment) AS told
+        WHERE moment IS NULL OR CASE WHEN length(moment) = length('2026-11-10')
+            THEN moment::date BETWEEN %(first_day)s AND %(last_day)s
+            ELSE moment::timestamptz >= %(window_from)s AND moment::timestamptz < %(window_to)s END
     )
 ) AND NOT EXISTS (
     SELECT FROM reconcile_record AS l
@@ -129,6 +129,8 @@ def let_go(run: Run) -> None:
         "run": run.pk,
         "window_from": run.window_from,
         "window_to": run.window_to,
+        "first_day": run.days[0],
+        "last_day": run.days[1],
         "in_flight": ItemClass.IN_FLIGHT.value,
     }
     with leasing.held(run), whole_sets() as cursor:

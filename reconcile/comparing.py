@@ -58,11 +58,15 @@ CLASSIFY = """
 WITH ranked AS MATERIALIZED (
     SELECT d.*,
         d.standing = ANY(%(live)s) AS live,
-        d.occurred_at IS NULL
-            OR (d.occurred_at >= %(window_from)s AND d.occurred_at < %(window_to)s) AS in_window,
+        CASE
+            WHEN d.occurred_at IS NOT NULL
+                THEN d.occurred_at >= %(window_from)s AND d.occurred_at < %(window_to)s
+            WHEN d.occurred_on IS NOT NULL THEN d.occurred_on BETWEEN %(first_day)s AND %(last_day)s
+            ELSE true END AS in_window,
         CASE WHEN d.reference <> '' THEN row_number() OVER (
             PARTITION BY d.reference
-            ORDER BY d.readable DESC, d.standing = ANY(%(live)s) DESC, d.own DESC, d.occurred_at, d.number
+            ORDER BY d.readable DESC, d.standing = ANY(%(live)s) DESC, d.own DESC,
+                coalesce(d.occurred_at, d.occurred_on::timestamp AT TIME ZONE %(zone)s), d.number
         ) END AS place
     FROM reconcile_record AS d
     WHERE d.run_id = %(run)s AND d.side = 'destination'
@@ -160,6 +164,9 @@ def _values(run: Run) -> dict[str, Any]:
         "type": run.plan.operation_type_id,
         "window_from": run.window_from,
         "window_to": run.window_to,
+        "first_day": run.days[0],
+        "last_day": run.days[1],
+        "zone": run.plan.timezone,
         "grace_s": run.grace_s,
         "tolerance": json.dumps(run.plan.tolerance),
         "live": LIVE,

@@ -168,14 +168,15 @@ def _finding(
 
 
 def record_shown(record: Record) -> dict[str, str | None]:
-    """Return a record of the destination as the outside reads it; amounts are text."""
+    """Return a record of the destination as the outside reads it; amounts are text, a day stays a day."""
+    moment = record.occurred_at or record.occurred_on
     return {
         "id": record.external_id,
         "amount": None if record.amount is None else amount_text(record.amount, record.currency),
         "currency": record.currency,
         "status": record.status,
         "standing": record.standing,
-        "occurred_at": None if record.occurred_at is None else record.occurred_at.isoformat(),
+        "occurred_at": None if moment is None else moment.isoformat(),
     }
 
 

@@ -1,7 +1,7 @@
 """Plans, their runs, what each run staged, and what it found."""
 
 import uuid
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -152,6 +152,13 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.plan_id} {self.uid}"
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """The first and the last day of the plan's zone that its window touches."""
+        zone = self.plan.zone
+        last_moment = self.window_to.astimezone(zone) - timedelta(microseconds=1)
+        return self.window_from.astimezone(zone).date(), last_moment.date()
 
     @property
     def explained(self) -> bool:

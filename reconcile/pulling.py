@@ -9,7 +9,7 @@ last.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TypeVar
 
@@ -44,6 +44,7 @@ COLUMNS = (
     "status",
     "standing",
     "occurred_at",
+    "occurred_on",
     "seen_at",
     "readable",
     "why",
@@ -72,6 +73,8 @@ class Listed:
     status: str = ""
     standing: str = ""
     occurred_at: datetime | None = None
+    occurred_on: date | None = None
+    """The day of a record that tells no more than a day."""
     why: str = ""
     """Why it cannot be read; empty where it can."""
 
@@ -134,6 +137,7 @@ class Staging:
             record.status,
             record.standing,
             record.occurred_at,
+            record.occurred_on,
             seen_at,
             not record.why,
             record.why,
@@ -217,6 +221,9 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
     assumed = currencies.get(reference, "")
     nothing: tuple[Decimal | None, str] = (None, "")
     money = part("amount", lambda: records.read_money(map, item, assumed_currency=assumed), nothing)
+    # What is blank names nothing: two such records are two, and neither is anybody's.
+    identity, reference = (text if text.strip() else "" for text in (identity, reference))
+    moment = records.search(map.occurred_at, item)
     if not identity:
         wrong.setdefault("id", "it has no id")
     if map.status is not None and not status:
@@ -232,7 +239,8 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
         currency=money[1],
         status=records.shown(status),
         standing=(standing or Standing.PENDING).value,
-        occurred_at=records.read_instant(records.search(map.occurred_at, item)),
+        occurred_at=records.read_instant(moment),
+        occurred_on=records.read_day(moment),
         why=unreadable or ("" if reference else NO_REFERENCE),
     )
 

@@ -32,9 +32,14 @@ class Unscheduled(Exception):
 
 
 def next_run(plan: Plan, after: datetime) -> datetime:
-    """Return when a scheduled plan runs next, in UTC; raises Unscheduled."""
+    """Return when a scheduled plan runs next, in UTC; raises Unscheduled.
+
+    A time of day comes once a day: of two the first counts, and one that is left out comes after the gap.
+    """
     try:
-        return next(CronSim(plan.schedule, after.astimezone(plan.zone))).astimezone(UTC)
+        times = (at.astimezone(UTC) for at in CronSim(plan.schedule, after.astimezone(plan.zone)))
+        # Within the hour that comes twice it also names times of the first round, which are over.
+        return next(at for at in times if at > after)
     except CronSimError:
         raise Unscheduled(f'its schedule "{plan.schedule}" cannot be read') from None
     except StopIteration:

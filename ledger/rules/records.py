@@ -4,7 +4,7 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -206,6 +206,16 @@ def read_instant(value: object) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return None
+
+
+def read_day(value: object) -> date | None:
+    """Read a date that tells no time, such as 2026-11-10; it stays a day, and None is anything else."""
+    if not isinstance(value, str) or len(value) != len("2026-11-10"):
+        return None
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        return None
 
 
 def judge(

@@ -46,6 +46,23 @@ def test_56_each_day_has_its_own_items_to_the_last_microsecond(listed: Books, cl
     assert counts(both) == {"matched": 2}
 
 
+def test_56_a_record_that_tells_only_its_day_keeps_it(listed: Books, clock: Clock) -> None:
+    """Made an instant, the tenth would lie in the ninth west of Greenwich, and in the tenth east of it."""
+    clock.set(datetime(2026, 11, 20, tzinfo=UTC))
+    HELD.pages = [[record(1, key="one", created_at="2026-11-10")]]
+    for zone in ("Pacific/Kiritimati", "Africa/Johannesburg", "Pacific/Pago_Pago"):
+        listed.plan.timezone = zone
+        listed.plan.save(update_fields=["timezone"])
+        ninth, _ = run_of(listed, date(2026, 11, 9), date(2026, 11, 9))
+        tenth, (finding,) = run_of(listed, TENTH, TENTH)
+        eleventh, _ = run_of(listed, ELEVENTH, ELEVENTH)
+        assert [counts(run) for run in (ninth, eleventh)] == [{"out_of_scope": 1}] * 2
+        assert counts(tenth) == {"unexpected_at_destination": 1}
+        assert finding.destination[0]["occurred_at"] == "2026-11-10"
+        assert tenth.gone.count() == eleventh.gone.count() == 0
+        adds_up(tenth)
+
+
 def test_matching_ignores_the_window(listed: Books, clock: Clock) -> None:
     """Accepted on the tenth, made on the eleventh: compared in the tenth's run, unexpected in neither."""
     accepted(listed, clock, "1", LAST_MOMENT)
