@@ -11,7 +11,7 @@ from ninja import Query
 from ledger import actions
 from ledger.actions import Reply, Submission
 from ledger.door import answers, auth, listing, problems
-from ledger.door.openapi import KEY_HEADER, Documented, answering
+from ledger.door.openapi import AGAINST_ITS_PAYLOAD, AGAINST_THE_RECORD, KEY_HEADER, Documented, answering
 from ledger.door.reading import StrictParser, only_known, operation_key
 from ledger.door.schemas import (
     ClaimIn,
@@ -44,7 +44,7 @@ api.add_decorator(only_known)
 
 @api.post(
     "operations",
-    response=answering(200, 202),
+    response=answering(200, 202, refusing=AGAINST_ITS_PAYLOAD),
     summary="Hand an operation to Tieout",
     openapi_extra=KEY_HEADER,
 )
@@ -71,7 +71,7 @@ def find(request: HttpRequest, asked: Query[ListIn]) -> HttpResponse:
 
 @api.post(
     "operations/claim",
-    response=answering(200, 201),
+    response=answering(200, 201, refusing=AGAINST_ITS_PAYLOAD),
     summary="Claim an operation to perform it",
     openapi_extra=KEY_HEADER,
 )
@@ -86,7 +86,11 @@ def claim(request: HttpRequest, handed: ClaimIn) -> HttpResponse:
     return _answer(request, reply, status=200 if reply.replayed else 201)
 
 
-@api.post("attempts/{uuid:uid}/start", response=answering(200), summary="Start an attempt")
+@api.post(
+    "attempts/{uuid:uid}/start",
+    response=answering(200, refusing=AGAINST_THE_RECORD),
+    summary="Start an attempt",
+)
 def start(request: HttpRequest, uid: UUID, handed: StartIn) -> HttpResponse:
     """Comes before the first byte of the call. The same `start_id` again is the same start."""
     with _attempt(request, uid):
@@ -94,7 +98,11 @@ def start(request: HttpRequest, uid: UUID, handed: StartIn) -> HttpResponse:
     return _held(request, held)
 
 
-@api.post("attempts/{uuid:uid}/heartbeat", response=answering(200), summary="Extend a living lease")
+@api.post(
+    "attempts/{uuid:uid}/heartbeat",
+    response=answering(200, refusing=AGAINST_THE_RECORD),
+    summary="Extend a living lease",
+)
 def heartbeat(request: HttpRequest, uid: UUID, handed: HeartbeatIn) -> HttpResponse:
     """Still at work. `lease_expires_at` says until when; a lease that has ended is never revived."""
     with _attempt(request, uid):
@@ -102,7 +110,11 @@ def heartbeat(request: HttpRequest, uid: UUID, handed: HeartbeatIn) -> HttpRespo
     return _held(request, held)
 
 
-@api.post("attempts/{uuid:uid}/outcome", response=answering(200), summary="Report what came back")
+@api.post(
+    "attempts/{uuid:uid}/outcome",
+    response=answering(200, refusing=AGAINST_THE_RECORD),
+    summary="Report what came back",
+)
 def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
     """Ends the attempt. The same outcome again is the same report; what comes late is kept as evidence."""
     with _attempt(request, uid):
@@ -111,7 +123,11 @@ def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
     return _answer(request, reply, headers=headers)
 
 
-@api.post("operations/{uuid:uid}/correction", response=answering(200, 201), summary="Correct an operation")
+@api.post(
+    "operations/{uuid:uid}/correction",
+    response=answering(200, 201, refusing=AGAINST_ITS_PAYLOAD),
+    summary="Correct an operation",
+)
 def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpResponse:
     """A new operation stands in its place. What the caller performs is claimed under the new key."""
     with _about(operation := _operation(request, uid)):

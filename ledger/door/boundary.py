@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from ledger.door import bodies, problems
 from ledger.rules.errors import TieoutError
 
-PREFIX = "/api/v1/"
+PREFIX = "/api/"
 
 
 class Boundary:
@@ -26,9 +26,9 @@ class Boundary:
             return self._ended(problems.document(refusal))
         request._body, request._stream = body, BytesIO(body)
         response = self.get_response(request)
-        if not request.path_info.startswith(PREFIX):
+        if not f"{request.path_info}/".startswith(PREFIX):
             return response
-        if response.status_code >= 400 and response.get("Content-Type") != problems.CONTENT_TYPE:
+        if response.status_code >= 300 and response.get("Content-Type") != problems.CONTENT_TYPE:
             response = problems.for_status(response)
         return self._ended(response)
 

@@ -1,5 +1,6 @@
-"""The OpenAPI document: which statuses an address answers, and which of them are problem documents."""
+"""The OpenAPI document: each status that an address answers, its media type, its headers, and examples."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ninja import NinjaAPI
@@ -7,26 +8,59 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 from pydantic import BaseModel
 
+from ledger.door.examples import ANSWERS, REQUESTS, problems_of
 from ledger.door.problems import CONTENT_TYPE
 from ledger.door.schemas import AnswerOut, ProblemOut
 
+JSON = "application/json"
 KEY_HEADER: dict[str, Any] = {
     "parameters": [
         {
             "in": "header",
             "name": "Idempotency-Key",
             "required": False,
-            "schema": {"type": "string", "maxLength": 200},
+            "schema": {"type": "string", "minLength": 1, "maxLength": 200},
             "description": 'The operation\'s key, instead of "key" in the body or the same as it; once.',
         }
     ]
 }
-PROBLEMS = (400, 401, 403, 404, 405, 409, 413, 422, 500, 503)
+EVERYWHERE = (400, 401, 403, 404, 408, 413, 500, 503)
+AGAINST_THE_RECORD = (409,)
+"""Refusals of what does not fit what is on record."""
+AGAINST_ITS_PAYLOAD = (409, 422)
+"""Refusals of a payload that does not fit what is on record, too."""
+
+_RETRY_AFTER = {
+    "description": "In how many seconds to ask again.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+_REPLAYED = {"description": "The answer was known before.", "schema": {"type": "string", "enum": ["true"]}}
+_CHALLENGE = {"description": "How to say who calls.", "schema": {"type": "string"}}
+_HEADERS: dict[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": _CHALLENGE},
+    **{status: {"Retry-After": _RETRY_AFTER} for status in (408, 409, 503)},
+}
+_TOKEN = {"token": "$response.body#/attempt/token"}
+_OF_ATTEMPT = {
+    name: {"operationId": name, "parameters": {"uid": "$response.body#/attempt/id"}, "requestBody": _TOKEN}
+    for name in ("start", "heartbeat", "outcome")
+}
+_OF_OPERATION = {
+    name: {"operationId": name, "parameters": {"uid": "$response.body#/operation/id"}}
+    for name in ("read", "correct")
+}
+_LINKS: dict[tuple[str, int], dict[str, Any]] = {
+    ("submit", 202): _OF_OPERATION,
+    ("claim", 201): _OF_ATTEMPT | _OF_OPERATION,
+    ("find", 200): {"find": {"operationId": "find", "parameters": {"cursor": "$response.body#/next_cursor"}}},
+}
 
 
-def answering(*statuses: int, schema: type[BaseModel] = AnswerOut) -> dict[int, Any]:
-    """Return the statuses that an address answers, with its schema; the refusals are alike everywhere."""
-    return {**dict.fromkeys(statuses, schema), **dict.fromkeys(PROBLEMS, ProblemOut)}
+def answering(
+    *statuses: int, schema: type[BaseModel] = AnswerOut, refusing: Sequence[int] = ()
+) -> dict[int, Any]:
+    """Return the statuses of an address: its answers, the refusals that are alike everywhere, and its own."""
+    return dict.fromkeys(statuses, schema) | dict.fromkeys(sorted((*EVERYWHERE, *refusing)), ProblemOut)
 
 
 class Documented(NinjaAPI):
@@ -40,8 +74,39 @@ class Documented(NinjaAPI):
         """Return the OpenAPI document with problem documents under their own media type."""
         schema = super().get_openapi_schema(**options)
         for methods in schema["paths"].values():
-            for operation in methods.values():
+            for method, operation in methods.items():
+                _tell_request(operation)
                 for status, answer in operation["responses"].items():
-                    if status in PROBLEMS:
-                        answer["content"] = {CONTENT_TYPE: answer["content"].pop("application/json")}
+                    _tell_answer(answer, int(status), operation["operationId"], writes=method == "post")
         return schema
+
+
+def _tell_request(operation: dict[str, Any]) -> None:
+    for parameter in operation.get("parameters", []):
+        parameter["schema"] = _never_null(parameter["schema"])
+    if "requestBody" in operation:
+        operation["requestBody"]["content"][JSON]["examples"] = REQUESTS[operation["operationId"]]
+
+
+def _never_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter: what stands in an address may be left out, and is never null."""
+    ways = [way for way in schema.get("anyOf", []) if way.get("type") != "null"]
+    if len(ways) != 1:
+        return schema
+    said = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
+    return {**said, **ways[0]}
+
+
+def _tell_answer(answer: dict[str, Any], status: int, name: str, *, writes: bool) -> None:
+    if status >= 400:
+        told = problems_of(status)
+        answer["content"] = {CONTENT_TYPE: {**answer["content"].pop(JSON), "examples": told}}
+        answer["description"] = ", ".join(told)
+    elif (name, status) in ANSWERS:
+        answer["content"][JSON]["example"] = ANSWERS[name, status]
+    headers = {"Retry-After": _RETRY_AFTER, "Idempotent-Replayed": _REPLAYED} if writes else {}
+    headers = _HEADERS.get(status, {}) if status >= 400 else headers
+    if headers:
+        answer["headers"] = headers
+    if (name, status) in _LINKS:
+        answer["links"] = _LINKS[name, status]

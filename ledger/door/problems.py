@@ -104,7 +104,8 @@ def for_status(response: HttpResponseBase) -> HttpResponse:
         problem = document(WrongMethod(f"This address takes {allowed}."))
         problem["Allow"] = allowed
         return problem
-    if status in (403, 404):  # a 403 that is not ours is for want of a form's token, at no address of ours
+    # A form without its token is 403, a slash too few 301: neither is at an address of ours.
+    if status < 400 or status in (403, 404):
         return document(refusal_of(Http404()))
     if status < 500:
         return document(Malformed("The request cannot be used: check its address, its host and headers."))

@@ -1,7 +1,7 @@
 """What the API takes and gives, as its OpenAPI document tells it. Amounts are text, times RFC 3339."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -16,6 +16,8 @@ from ledger.rules.states import Outcome, State, Verdict
 
 MESSAGE_MAX = 10_000
 LIST_MAX = 500
+AMOUNT = r"^-?[0-9]+(\.[0-9]+)?$"
+CURRENCY = "^[A-Z]{3}$"
 
 # A UUID comes as text in JSON, so here alone the type is not taken strictly.
 Uuid = Annotated[UUID, Field(strict=False)]
@@ -55,6 +57,13 @@ def _instant(value: object) -> object:
     return value
 
 
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is no day or time that exists") from None
+
+
 def _whole(value: object) -> object:
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,9}", value):
         raise ValueError("must be a whole number")
@@ -76,9 +85,9 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:
 
 Words = Annotated[str, AfterValidator(_words)]
 Plain = Annotated[str, AfterValidator(_plain)]
-Instant = Annotated[AwareDatetime, BeforeValidator(_instant)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_instant), AfterValidator(_in_utc)]
 Whole = Annotated[int, BeforeValidator(_whole)]
-Code = Annotated[str, Field(max_length=100), AfterValidator(_code)]
+Code = Annotated[str, Field(max_length=100, json_schema_extra={"pattern": "^[!-~]*$"}), AfterValidator(_code)]
 Reference = Annotated[str, Field(max_length=200), AfterValidator(_reference)]
 
 
@@ -102,12 +111,22 @@ class SubmissionIn(Taken):
 
     type: str = Field(max_length=100)
     payload: dict[str, Any]
-    key: str | None = Field(None, description="The operation's name for ever, 1 to 200 characters.")
+    key: str | None = Field(
+        None,
+        description="The operation's name for ever.",
+        json_schema_extra={"minLength": 1, "maxLength": keys.MAX_LENGTH},
+    )
     source: Source = Source()
     description: Words | None = Field(None, max_length=300)
     subject: Words | None = Field(None, max_length=300)
-    amount: str | None = Field(None, description='Text, such as "1240.00"; with a currency, or not at all.')
-    currency: str | None = Field(None, description="An ISO 4217 code, such as ZAR.")
+    amount: str | None = Field(
+        None,
+        description='Text, such as "1240.00"; with a currency, or not at all.',
+        json_schema_extra={"pattern": AMOUNT},
+    )
+    currency: str | None = Field(
+        None, description="An ISO 4217 code, such as ZAR.", json_schema_extra={"pattern": CURRENCY}
+    )
 
 
 def _left_out(schema: dict[str, Any]) -> None:
@@ -133,8 +152,10 @@ class CorrectionIn(Taken):
     """What is meant instead of an operation, whole."""
 
     payload: dict[str, Any]
-    amount: str | None = Field(None, description="Needed where the operation has one.")
-    currency: str | None = None
+    amount: str | None = Field(
+        None, description="Needed where the operation has one.", json_schema_extra={"pattern": AMOUNT}
+    )
+    currency: str | None = Field(None, json_schema_extra={"pattern": CURRENCY})
     description: Words | None = Field(None, max_length=300, description="Left out, it stays as it was.")
     subject: Words | None = Field(None, max_length=300, description="Left out, it stays as it was.")
     who: Reference = Field(min_length=1, max_length=150, description="The person who wants it.")
@@ -208,7 +229,10 @@ class ListIn(Asked):
     key: Plain | None = Field(None, max_length=200)
     state: State | None = None
     source: Annotated[Plain, AfterValidator(_source)] | None = Field(
-        None, max_length=301, description="The source's system and reference, as webshop/483."
+        None,
+        max_length=301,
+        description="The source's system and reference, as webshop/483.",
+        json_schema_extra={"pattern": "/"},
     )
     claimable: Literal["true"] | None = Field(
         None, description="Only what a caller may claim now; the claim itself decides."
@@ -217,7 +241,9 @@ class ListIn(Asked):
         None, description="Changed then or later. The last item's updated_at is the next one to ask with."
     )
     cursor: Annotated[str, AfterValidator(_cursor)] | None = Field(
-        None, description="The next_cursor of the page before, as it came."
+        None,
+        description="The next_cursor of the page before, as it came.",
+        json_schema_extra={"pattern": "^[A-Za-z0-9_-]{36}$"},
     )
     limit: Whole = Field(100, ge=1, le=LIST_MAX, description="How many at most.")
 

@@ -92,6 +92,13 @@ def test_an_unknown_address_is_a_problem_document(api: Api, path: str) -> None:
         assert "/api/v1/openapi.json" in told["detail"]
 
 
+def test_what_lies_beside_this_version_of_the_api_is_a_problem_document_too(api: Api) -> None:
+    for path in ("/api", "/api/", "/api/v1", "/api/v2/operations", "/api/openapi.json"):
+        told = problem(api.http.post(path), 404, "not-found")
+        assert "/api/v1/openapi.json" in told["detail"]
+    assert api.http.get("/apiary").headers["Content-Type"].startswith("text/html")
+
+
 def test_another_host_is_a_problem_document(api: Api) -> None:
     answer = api.http.get("/api/v1/operations", headers={"Host": "elsewhere.example.com"})
     problem(answer, 400, "malformed")
@@ -114,7 +121,7 @@ def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
             refusals = {
                 status: answer for status, answer in operation["responses"].items() if status >= "400"
             }
-            assert {"400", "401", "403", "404", "409", "413", "422", "503"} <= refusals.keys()
+            assert {"400", "401", "403", "404", "413", "503"} <= refusals.keys()
             assert all(
                 list(answer["content"]) == ["application/problem+json"] for answer in refusals.values()
             )

@@ -123,6 +123,7 @@ def test_a_list_stays_within_the_types_of_its_token(api: Api) -> None:
         ("updated_since=2026-11-30T09:42:00", "malformed", "updated_since must be a time"),
         ("updated_since=2026-11-30T09:42:00+02:00", "malformed", "%2B"),
         ("updated_since=2026-13-30T09:42:00Z", "malformed", "updated_since"),
+        ("updated_since=0001-01-01T00:00:00%2B01:00", "malformed", "updated_since is no day or time"),
         ("updated_since=1796031720", "malformed", "updated_since must be a time"),
         ("key=a%00b", "malformed", "key has a NUL character"),
         ("type=a%00b", "malformed", "type has a NUL character"),

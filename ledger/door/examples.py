@@ -1,0 +1,100 @@
+"""Order 483 on its way through the API, as the OpenAPI document shows it."""
+
+from typing import Any
+
+from ledger.door.answers import NOTHING_TOLD
+from ledger.rules import errors
+
+_ID = "4f2c8a51-0d5e-4c39-9a53-2f6f1f0a7d11"
+_ATTEMPT_ID = "0b5f7c1e-6f0a-4d0c-9a53-2f6f1f0a7d11"
+_TOKEN = "the token of the attempt's claim"  # noqa: S105 - a place for one
+_PAYLOAD = {"order": "483", "total": "1240.00"}
+_HANDED: dict[str, Any] = {
+    "key": "order/webshop/483/v1",
+    "source": {"system": "webshop", "reference": "483", "version": "1", "run": "exec-9931"},
+    "description": "Order 483",
+    "subject": "Acme",
+    "amount": "1240.00",
+    "currency": "ZAR",
+    "payload": _PAYLOAD,
+}
+_OPERATION: dict[str, Any] = {
+    "id": _ID,
+    "type": "invoice.create",
+    "key": "order/webshop/483/v1",
+    "state": "pending",
+    "description": "Order 483",
+    "subject": "Acme",
+    "source": {"system": "webshop", "reference": "483", "version": "1"},
+    "amount": "1240.00",
+    "currency": "ZAR",
+    "destination_reference": None,
+    "evidence": None,
+    "first_cause": None,
+    "corrects": None,
+    "correction": None,
+    "accepted_at": "2026-11-30T09:42:00.120483+00:00",
+    "updated_at": "2026-11-30T09:42:00.120483+00:00",
+    "page": f"https://tieout.example.com/operations/{_ID}/",
+}
+_REMINDER = _OPERATION | {"type": "reminder.send", "state": "running"}
+_ATTEMPT = {
+    "id": _ATTEMPT_ID,
+    "number": 1,
+    "token": _TOKEN,
+    "idempotency_key": "t1-g1-4ZJX2M7QK5T8W3N6R9B1C0D2F4",
+    "payload_digest": "k1:9f2c…",
+    "lease_expires_at": "2026-11-30T09:47:00.120483+00:00",
+    "started_at": None,
+}
+
+
+def _one(summary: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"order-483": {"summary": summary, "value": value}}
+
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    "submit": _one("Tieout makes the invoice", {"type": "invoice.create", **_HANDED}),
+    "claim": _one(
+        "The caller sends the reminder",
+        {"type": "reminder.send", **_HANDED, "attempt_id": _ATTEMPT_ID, "lease_s": 300},
+    ),
+    "start": _one(
+        "Just before the first byte", {"token": _TOKEN, "start_id": "7d1f0a6f-2f53-4a9c-8d0e-5f7c1e0b5f0a"}
+    ),
+    "heartbeat": _one("Five minutes more", {"token": _TOKEN, "lease_s": 300}),
+    "outcome": _one(
+        "It was sent",
+        {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201},
+    ),
+    "correct": _one(
+        "It should have been 1420",
+        {
+            "payload": {"order": "483", "total": "1420.00"},
+            "amount": "1420.00",
+            "currency": "ZAR",
+            "who": "Thandi in the web shop",
+            "why": "Two figures were swapped.",
+        },
+    ),
+}
+"""By the name of the operation."""
+ANSWERS: dict[tuple[str, int], dict[str, Any]] = {
+    ("submit", 202): NOTHING_TOLD | {"decision": "proceed", "operation": _OPERATION, "warnings": []},
+    ("claim", 201): NOTHING_TOLD
+    | {"decision": "proceed", "operation": _REMINDER, "attempt": _ATTEMPT, "warnings": []},
+    ("find", 200): {"items": [{**_OPERATION, "case": None, "retry_at": None}], "next_cursor": None},
+}
+"""By the name of the operation and the status."""
+
+
+def problems_of(status: int) -> dict[str, Any]:
+    """Return a problem document of each type that has a status, by the type's name."""
+    return {
+        kind.type: {
+            "summary": kind.title,
+            "value": {**kind((kind.__doc__ or "").partition("\n")[0]).problem(), **NOTHING_TOLD},
+        }
+        for kind in sorted(errors.kinds(), key=lambda kind: kind.type)
+        if kind.status == status
+    }

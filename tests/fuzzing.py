@@ -1,0 +1,49 @@
+"""Hooks for schemathesis: half of what it makes up is about what there is; a hash decides, so it repeats."""
+
+import hashlib
+import json
+import os
+from typing import Any
+
+import schemathesis
+
+OPERATIONS: list[str] = json.loads(os.environ["FUZZED_OPERATIONS"])
+ATTEMPTS: list[tuple[str, str]] = json.loads(os.environ["FUZZED_ATTEMPTS"])
+"""Each with its token."""
+KINDS: dict[str, tuple[str, ...]] = {
+    "invoice.create": (),
+    "reminder.send": ("attempt_id", "lease_s"),
+    "refund.pay": ("attempt_id",),
+}
+MONEY: tuple[dict[str, str], ...] = ({}, {"amount": "1240.00", "currency": "ZAR"})
+
+
+@schemathesis.hook
+def map_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) -> schemathesis.Case[Any]:
+    """Let a request get past its first refusals."""
+    said = json.dumps([case.path_parameters, case.query, case.body], default=str, sort_keys=True)
+    chance = hashlib.sha256(said.encode()).digest()
+    if chance[0] % 2:
+        return case
+    body = case.body if isinstance(case.body, dict) else {}
+    if case.path_parameters and "/attempts/" in case.operation.path:
+        uid, token = ATTEMPTS[chance[1] % len(ATTEMPTS)]
+        case.path_parameters["uid"] = uid
+        if "token" in body:
+            case.body = {**body, "token": token}
+    elif case.path_parameters:
+        case.path_parameters["uid"] = OPERATIONS[chance[1] % len(OPERATIONS)]
+    if isinstance(body.get("payload"), dict):
+        case.body = plain(body, chance)
+    return case
+
+
+def plain(body: dict[str, Any], chance: bytes) -> dict[str, Any]:
+    """Return a body that is about a kind of operation that there is, or corrects one."""
+    money = MONEY[chance[2] % 2]
+    if "type" not in body:
+        return {"payload": body["payload"], "who": "ann", "why": "It was wrong.", **money}
+    kind = [*KINDS][chance[3] % len(KINDS)]
+    key = f"order/{chance.hex()[:6] if chance[4] % 2 else chance[5] % 4}"
+    extra = {name: body[name] for name in KINDS[kind] if name in body}
+    return {"type": kind, "key": key, "payload": body["payload"], **extra, **money}

@@ -1,0 +1,116 @@
+"""The API keeps to its OpenAPI document whatever comes: made up by schemathesis, and the same each time."""
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from config.environment import ROOT
+from ledger.door import schemas
+from ledger.door.api import api as documented
+from ledger.models import Event
+from ledger.rules import errors
+from tests.doors import Api, new_key
+from tests.doors import api as api
+from tests.doors import clock as clock
+from tests.doors import database as database
+from tests.doors import serving as serving
+
+EXAMPLES = "8"
+"""Of each kind for each address, beside the edges of each member; by hand, thousands."""
+
+
+def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> None:
+    """No 500, no status, media type or schema that is not documented, and nothing wrong is taken."""
+    attempts = [api.claimed(new_key(), attempt_id=str(uuid.uuid4())) for _ in range(12)]
+    attempts += [api.claimed(new_key()) for _ in range(6)]
+    operations = [api.submit(new_key()).json()["operation"]["id"] for _ in range(12)]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{api.server.url}/api/v1/openapi.json"),
+            *("--header", f"Authorization: Bearer {api.token}", "--phases", "examples,coverage,fuzzing"),
+            *("--max-examples", os.environ.get("FUZZED_EXAMPLES", EXAMPLES), "--seed", "483"),
+            # What a schema cannot say may still be refused: a key and a header that differ, no such currency.
+            *("--exclude-checks", "positive_data_acceptance", "--continue-on-failure", "--no-color"),
+        ],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "SCHEMATHESIS_HOOKS": "tests.fuzzing",
+            "FUZZED_ATTEMPTS": json.dumps([(one["id"], one["token"]) for one in attempts]),
+            "FUZZED_OPERATIONS": json.dumps(operations),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    happened = set(Event.objects.values_list("kind", flat=True))
+    assert happened >= {"accepted", "claimed", "extended", "recorded", "late", "corrected"}, "it got through"
+
+
+# --- the document itself
+
+
+def said() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(documented.get_openapi_schema(path_prefix="/api/v1/")))
+    return document
+
+
+def addresses() -> Iterator[tuple[str, dict[str, Any]]]:
+    for methods in said()["paths"].values():
+        for operation in methods.values():
+            yield operation["operationId"], operation
+
+
+def test_every_status_of_every_address_is_documented() -> None:
+    everywhere = "400 401 403 404 408 413 500 503"
+    statuses = {
+        "submit": "200 202 409 422",
+        "claim": "200 201 409 422",
+        "correct": "200 201 409 422",
+        "start": "200 409",
+        "heartbeat": "200 409",
+        "outcome": "200 409",
+        "find": "200",
+        "read": "200",
+    }
+    assert {name: set(operation["responses"]) for name, operation in addresses()} == {
+        name: {*own.split(), *everywhere.split()} for name, own in statuses.items()
+    }
+    # A method that an address does not take has no place in the document: 405 is told in words.
+    assert {str(kind.status) for kind in errors.kinds()} == {*everywhere.split(), "405", "409", "422"}
+
+
+def test_every_example_is_what_it_stands_for() -> None:
+    taken: dict[str, type[schemas.Taken]] = {
+        "submit": schemas.SubmissionIn,
+        "claim": schemas.ClaimIn,
+        "correct": schemas.CorrectionIn,
+        "start": schemas.StartIn,
+        "heartbeat": schemas.HeartbeatIn,
+        "outcome": schemas.OutcomeIn,
+    }
+    for name, operation in addresses():
+        if name in taken:
+            for example in operation["requestBody"]["content"]["application/json"]["examples"].values():
+                taken[name].model_validate_json(json.dumps(example["value"]))
+        for status, answer in operation["responses"].items():
+            for media, told in answer["content"].items():
+                assert media == ("application/problem+json" if status >= "400" else "application/json")
+                for example in told.get("examples", {}).values():
+                    assert schemas.ProblemOut.model_validate(example["value"]).status == int(status)
+                if "example" in told:
+                    answered = schemas.ListOut if name == "find" else schemas.AnswerOut
+                    answered.model_validate_json(json.dumps(told["example"]))
+
+
+def test_what_stands_in_an_address_is_never_null() -> None:
+    parameters = dict(addresses())["find"]["parameters"]
+    assert {one["name"] for one in parameters} == set(schemas.ListIn.model_fields)
+    assert "null" not in json.dumps(parameters)
