@@ -208,6 +208,9 @@ class Durban:
 
 SILENT = Report(Outcome.UNCERTAIN, error_code="silent", message="No answer within 3 s.")
 REFUSED = Report(Outcome.REJECTED, http_status=422, error_code="http_422", message="The customer is blocked.")
+UNKNOWN_TO_THEM = Report(
+    Outcome.REJECTED, http_status=401, error_code="http_401", message="The token is wrong."
+)
 UNSENT = Report(Outcome.RETRYABLE, error_code="not_sent", message="The connection was refused.")
 TAKEN = Report(Outcome.ACCEPTED, http_status=202)
 CALLS: dict[str, Any] = {

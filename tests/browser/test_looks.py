@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
-from ledger.models import Operation
+from ledger.models import Operation, Pause
 from tests import stories
 from tests.browser.conftest import NARROW, WIDE, Windows
 
@@ -48,6 +48,30 @@ def test_every_page_passes_axe_and_fits(durban: stories.Durban, windows: Windows
         wrong += [f"{name}, {line}" for line in looked_at(page, name)]
     windows.complaints[:] = [line for line in windows.complaints if "404" not in line]
     assert wrong == []
+
+
+def test_a_paused_destination_passes_axe_and_is_resumed_without_script(
+    durban: stories.Durban, windows: Windows
+) -> None:
+    waiting = durban.invoiced(412, "980.00", subject="Cargo & Kin")
+    durban.tried(durban.invoiced(455, "7315.00"), stories.UNKNOWN_TO_THEM)
+    ada, address = windows.of("ada", script=False), f"/pauses/{Pause.objects.get().uid}/"
+    page = windows.of("ada")
+    wrong: list[str] = []
+    for name, shown in (
+        ("paused-queue", "/queue/"),
+        ("paused", f"/operations/{waiting.uid}/"),
+        ("pause", address),
+    ):
+        page.goto(shown)
+        wrong += [f"{name}, {line}" for line in looked_at(page, name)]
+    assert wrong == []
+    ada.goto(address)
+    ada.get_by_label("Reason").fill("The new token is in place.")
+    ada.get_by_role("button", name="Resume").click()
+    expect(ada.get_by_role("heading", name="Durban Books was paused")).to_be_visible()
+    page.goto(address)
+    assert looked_at(page, "resumed") == []
 
 
 def test_the_sign_in_page_passes_axe_and_fits(windows: Windows) -> None:

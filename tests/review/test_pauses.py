@@ -15,8 +15,6 @@ from tests import stories
 from tests.databases import Clock
 from tests.people import browser_of
 
-WHO_ARE_YOU = Report(Outcome.REJECTED, http_status=401, error_code="http_401", message="The token is wrong.")
-
 
 @pytest.fixture
 def durban(clock: Clock) -> stories.Durban:
@@ -26,7 +24,7 @@ def durban(clock: Clock) -> stories.Durban:
 def paused(durban: stories.Durban) -> tuple[Operation, Operation, str]:
     """One invoice that was refused, one that waits, and the address of the pause."""
     waiting = durban.invoiced(412)
-    refused = durban.tried(durban.invoiced(483), WHO_ARE_YOU)
+    refused = durban.tried(durban.invoiced(483), stories.UNKNOWN_TO_THEM)
     return refused, waiting, f"/pauses/{Pause.objects.get().uid}/"
 
 
