@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from ledger.models import Permit
+from ledger.models import OperationType, Permit
+from ledger.rules.errors import RulesUnreadable
 from ledger.rules.states import DOUBT, Outcome, State, Verdict
 from review import wording
 from review.instants import instant, span
@@ -88,13 +89,21 @@ def _unseen(operation: Any, tried: dict[str, Any]) -> tuple[str, str]:
     if tried.get("outcome") == Outcome.REJECTED:
         why = tried["message"].rstrip(".") or f"status {tried['http_status']}"
         return "failed", f"Refused: {why}"
-    if operation.state == State.FAILED and tried.get("outcome") in DOUBT and not kind.has_lookup:
+    if operation.state == State.FAILED and tried.get("outcome") in DOUBT and not _checkable(kind):
         return "failed", "Not there, on two people’s word"
     if operation.state == State.FAILED:
         return "failed", "Every try is proved not done"
-    if not kind.has_lookup:
+    if not _checkable(kind):
         return "could_not_look", f"{kind.destination.title} cannot be checked"
     return "unchecked", "Not checked yet"
+
+
+def _checkable(kind: OperationType) -> bool:
+    """Say whether it can be checked; rules that cannot be read must not take the whole list down."""
+    try:
+        return kind.has_lookup
+    except RulesUnreadable:
+        return True
 
 
 def _due(operation: Any, now: datetime) -> tuple[str, bool]:

@@ -9,7 +9,7 @@ from ledger.actions.correcting import Correction, correct
 from ledger.actions.extending import extend
 from ledger.actions.keeping import remove_payload
 from ledger.actions.looking import before_send, keep_lookup
-from ledger.actions.pausing import resume
+from ledger.actions.pausing import pause, resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
 from ledger.actions.reading import correction_of, corrections_of, facts, latest_lookup, lookup_fact, sitting
@@ -48,6 +48,7 @@ __all__ = [
     "open_case",
     "open_payload",
     "override",
+    "pause",
     "permit",
     "predates_rules",
     "record",

@@ -16,6 +16,8 @@ from ledger.rules.states import CaseKind, Outcome, State
 OWNER = "administrators"
 """The team that a pause's case goes to: destinations are theirs."""
 WHY_MAX = 500
+DUE_S = 4 * 3600.0
+"""When the case is due where no type's rules can say it."""
 
 
 def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
@@ -27,23 +29,34 @@ def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
     destination = Destination.objects.select_for_update(no_key=True).get(pk=kind.destination_id)
     pause = destination.pauses.open().first()
     if pause is None:
-        pause = _begin(destination, attempt, now, due_s=kind.reviewing.due_s)
+        status = attempt.http_status or 0
+        why = f"{destination.title} refused our credentials: status {status}."
+        if attempt.outcome != Outcome.REJECTED:
+            why = f"{destination.title} cannot be used as it is set up. {attempt.message}"
+        pause = _begin(destination, now, why=why, due_s=kind.reviewing.due_s, attempt=attempt)
     if attempt.outcome == Outcome.REJECTED:
         Refusal.objects.create(attempt=attempt, pause=pause)
 
 
-def _begin(destination: Destination, attempt: Attempt, now: datetime, *, due_s: float) -> Pause:
-    status = attempt.http_status or 0
-    reason = f"{destination.title} refused our credentials: status {status}."
-    if attempt.outcome != Outcome.REJECTED:
-        reason = f"{destination.title} cannot be used as it is set up. {attempt.message}"
+def pause(destination_id: int, *, why: str) -> None:
+    """Pause a destination that cannot be used, as one case; one that is paused stays as it is."""
+    with transaction.atomic():
+        destination = Destination.objects.select_for_update(no_key=True).get(pk=destination_id)
+        if not destination.pauses.open().exists():
+            _begin(destination, database_now(), why=f"{destination.title} cannot be used. {why}", due_s=DUE_S)
+
+
+def _begin(
+    destination: Destination, now: datetime, *, why: str, due_s: float, attempt: Attempt | None = None
+) -> Pause:
+    status = (attempt.http_status if attempt else None) or 0
     due_at = now + timedelta(seconds=due_s)
     case = Case.objects.create(kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at)
     pause = Pause.objects.create(
-        destination=destination, case=case, http_status=status, why=reason[:WHY_MAX], paused_at=now
+        destination=destination, case=case, http_status=status, why=why[:WHY_MAX], paused_at=now
     )
     data = {"case": str(case.uid), "case_kind": case.kind, "http_status": status}
-    _tell(pause, kind="paused", actor="policy", reason=reason, attempt=attempt, data=data)
+    _tell(pause, kind="paused", actor="policy", reason=why, attempt=attempt, data=data)
     return pause
 
 

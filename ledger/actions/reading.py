@@ -8,7 +8,7 @@ from django.db.models import Q, Subquery
 
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
 from ledger.rules.approvals import Answer, Ask
-from ledger.rules.contracts import Contract, stricter
+from ledger.rules.contracts import Contract, first_contract, stricter
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.leaves import SITTING
 from ledger.rules.states import LIVE, Outcome, Standing, State, Verdict
@@ -118,7 +118,7 @@ def _lookup_proved(operation: Operation, lookup: Lookup | None) -> bool:
 def contract_of(operation: Operation) -> Contract:
     """Return the stricter of the contract at the first attempt and the one in force now."""
     now = operation.operation_type.promises
-    return stricter(Contract.read(operation.contract_first), now) if operation.contract_first else now
+    return stricter(first_contract(operation.contract_first), now) if operation.contract_first else now
 
 
 def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup | None:

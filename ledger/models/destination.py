@@ -1,13 +1,30 @@
 """Destinations, what they promise, and the operation types that go there."""
 
 import uuid
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any, TypeVar
 
 from django.db import models
+from pydantic import ValidationError
 
 from ledger.models.clock import TieoutNow
 from ledger.rules.calls import Calls, Connection, RetryPolicy, ReviewPolicy
-from ledger.rules.contracts import Contract
+from ledger.rules.contracts import Contract, Section
+from ledger.rules.errors import RulesUnreadable
+
+Rules = TypeVar("Rules", bound=Section)
+
+
+def _read(section: type[Rules], stored: Mapping[str, Any], *, of: str) -> Rules:
+    """Read a stored section; RulesUnreadable names whose it is."""
+    try:
+        return section.read(stored)
+    except ValidationError:
+        raise RulesUnreadable(
+            f"The rules of {of} cannot be read by this version. An administrator takes their file in again "
+            "with configure."
+        ) from None
 
 
 class Destination(models.Model):
@@ -35,7 +52,7 @@ class Destination(models.Model):
     @cached_property
     def reach(self) -> Connection:
         """How it is reached, parsed."""
-        return Connection.read(self.connection)
+        return _read(Connection, self.connection, of=self.title)
 
 
 class OperationType(models.Model):
@@ -80,22 +97,31 @@ class OperationType(models.Model):
     @cached_property
     def promises(self) -> Contract:
         """The contract in force now, parsed."""
-        return Contract.read(self.contract)
+        return _read(Contract, self.contract, of=self.name)
 
     @cached_property
     def how(self) -> Calls:
         """Its calls, parsed."""
-        return Calls.read(self.calls)
+        return _read(Calls, self.calls, of=self.name)
 
     @cached_property
     def policy(self) -> RetryPolicy:
         """Its limits for tries, parsed."""
-        return RetryPolicy.read(self.retry)
+        return _read(RetryPolicy, self.retry, of=self.name)
 
     @cached_property
     def reviewing(self) -> ReviewPolicy:
         """How its cases are worked, parsed."""
-        return ReviewPolicy.read(self.review)
+        return _read(ReviewPolicy, self.review, of=self.name)
+
+    @property
+    def trouble(self) -> str:
+        """Why its rules, or its destination's, cannot be read, in words; empty where they can."""
+        try:
+            _ = self.promises, self.how, self.policy, self.reviewing, self.destination.reach
+        except RulesUnreadable as error:
+            return error.detail
+        return ""
 
     @property
     def has_lookup(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 LONGEST_S = 3650 * 86400.0
 EXAMPLES = 'write a duration such as "30s", "5m", "24h" or "35d"'
@@ -92,6 +92,14 @@ class Contract(Section):
         if not self.takes_key or self.key_retention_s is None:
             return None
         return first_sent_at + timedelta(seconds=max(self.key_retention_s - self.key_margin_s, 0))
+
+
+def first_contract(stored: Mapping[str, Any]) -> Contract:
+    """Read the contract of an operation's first attempt; one that cannot be read promises nothing."""
+    try:
+        return Contract.read(stored)
+    except ValidationError:
+        return Contract(not_done=(), rejected=())
 
 
 def stricter(first: Contract, now: Contract) -> Contract:

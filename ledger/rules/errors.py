@@ -310,6 +310,13 @@ class Unavailable(TieoutError):
     retry = "wait"
 
 
+class RulesUnreadable(Unavailable):
+    """What is stored of a type's or a destination's rules was written by another version, or by hand."""
+
+    type = "rules-unreadable"
+    title = "Stored rules cannot be read"
+
+
 def kinds(root: type[TieoutError] = TieoutError) -> Iterator[type[TieoutError]]:
     """Yield every kind of error below and including `root`, for documentation and for tests."""
     yield root

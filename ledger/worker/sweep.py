@@ -89,6 +89,14 @@ def _unanswered(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.filter(approvals__in=Approval.objects.open().filter(expires_at__lte=now))
 
 
+def _pause_unreadable() -> bool:
+    """Pause a destination where the rules of one of its types cannot be read: nobody can act by them."""
+    for kind in OperationType.objects.select_related("destination"):
+        if kind.trouble:
+            _alone(partial(actions.pause, kind.destination_id, why=kind.trouble), f"The rules of {kind.name}")
+    return True
+
+
 def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
     """Waiting operations of either performer whose time is over: a caller that never came back, for one."""
     types: dict[float, list[int]] = defaultdict(list)
@@ -155,6 +163,7 @@ def _alone(act: Callable[[], object], what: str) -> object:
 
 # What a person has just allowed goes before what software has to look at, and that before new work.
 PARTS: dict[str, Callable[[], bool]] = {
+    "Rules that cannot be read": _pause_unreadable,
     "Leases that ran out": partial(_take_up, _out_of_lease, _expire, oldest="lease_until"),
     "Permits that lapsed": partial(_take_up, _lapsed, _settle, oldest="id"),
     "Requests that lapsed": partial(_take_up, _unanswered, _lapse_asked, oldest="id"),

@@ -9,6 +9,8 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django_htmx.http import HttpResponseClientRefresh
 
+from ledger.rules.errors import RulesUnreadable
+
 
 def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Refuse a form that is older than the sign-in; htmx is told to load the page again."""
@@ -20,11 +22,13 @@ def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Say that something broke, without asking the database; where that is what broke, say so, with 503."""
-    down = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
-    page = render_to_string("500.html", {"down": down})
+    """Say that something broke, without asking the database; where it or stored rules broke, say so: 503."""
+    error = sys.exc_info()[1]
+    down = isinstance(error, OperationalError | InterfaceError)
+    words = error.detail if isinstance(error, RulesUnreadable) else ""
+    page = render_to_string("500.html", {"down": down, "words": words})
     return (
         HttpResponse(page, status=503, headers={"Retry-After": "10"})
-        if down
+        if down or words
         else HttpResponse(page, status=500)
     )

@@ -46,7 +46,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.rules.calls import RetryPolicy
-from ledger.rules.contracts import stricter
+from ledger.rules.contracts import first_contract, stricter
 from ledger.rules.decisions import LOOKS, Next, conclude, decide, pause_s
 from ledger.rules.facts import DECLINED, EXISTS, IN_USE, LEASE_EXPIRED
 from ledger.rules.records import search
@@ -468,6 +468,12 @@ def test_of_two_contracts_the_rules_that_claim_less_count() -> None:
     assert told == {"exists": "(b) || (a)"}
     for body, there in (({"a": 1}, True), ({"b": 1}, True), ({}, False)):
         assert bool(search(told["exists"], body)) is there
+
+
+def test_a_first_contract_that_cannot_be_read_promises_nothing() -> None:
+    both = stricter(first_contract({**contract().stored(), "from the next version": 1}), contract())
+    assert (both.takes_key, both.not_done, both.rejected, both.absent) == (False, (), (), ())
+    assert stricter(first_contract(contract().stored()), contract()) == contract()
 
 
 def test_absence_is_proof_from_the_moment_it_is_settled() -> None:

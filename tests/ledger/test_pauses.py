@@ -21,9 +21,9 @@ from django.core.management import CommandError, call_command
 from ledger import actions
 from ledger.actions import Report
 from ledger.destinations import lookups, sending
-from ledger.models import Attempt, Case, Event, Operation, Pause, Refusal
+from ledger.models import Attempt, Case, Event, Operation, OperationType, Pause, Refusal
 from ledger.rules.decisions import UNREADY
-from ledger.rules.errors import Malformed, NotFound, NotNow
+from ledger.rules.errors import Malformed, NotFound, NotNow, RulesUnreadable
 from ledger.rules.states import CaseKind, Outcome, State
 from tests import factories as make
 from tests.databases import Clock, Database
@@ -114,6 +114,28 @@ def test_a_missing_secret_pauses_at_the_third_try_and_nothing_was_sent(
         (UNREADY + 1, "could_not_look"),  # nobody is there; a second try looks first
         (1, "not_sent"),
     ]
+
+
+def test_rules_that_cannot_be_read_pause_their_destination_as_one_case(clock: Clock) -> None:
+    """As a version that was taken back may have left them."""
+    kind = make.kind(looks=False)
+    waits, doubtful = make.tried(kind, make.UNREACHED, key="1"), make.uncertain_operation(kind, "2")
+    for part in ("contract", "calls", "retry", "review"):
+        readable = getattr(kind, part)
+        OperationType.objects.update(**{part: {**readable, "from the next version": 1}})
+        clock.advance(60)
+        for _ in range(2):
+            one_round()
+        pause = Pause.objects.open().get()
+        assert f"The rules of {kind.name} cannot be read" in pause.why
+        if part == "contract":
+            with pytest.raises(RulesUnreadable, match="again with configure"):
+                actions.claim(make.submission(kind, "1"), actor="api:shop")
+        OperationType.objects.update(**{part: readable})
+        resumed()
+    one_round()
+    assert [standing(waits), standing(doubtful)] == ["pending", "uncertain"]
+    assert not Case.objects.open().exists()
 
 
 def test_callers_wait_while_it_is_paused_and_claim_when_it_is_resumed(clock: Clock) -> None:

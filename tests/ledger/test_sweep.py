@@ -243,7 +243,7 @@ def test_one_operation_that_fails_does_not_stop_the_others(
         Sweep().run()
     assert durban.again(fine).state == State.UNCERTAIN
     assert durban.again(broken).state == State.RUNNING
-    assert f"Operation {broken.pk} could not be taken up: ValidationError" in caplog.text
+    assert f"Operation {broken.pk} could not be taken up: The rules of reminder.send" in caplog.text
     assert "4111" not in caplog.text
 
 

@@ -495,3 +495,14 @@ def test_a_database_that_is_down_is_said_in_words(
     assert done.returncode == 1
     assert "The database refused or could not be reached, and nothing was changed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_rules_that_cannot_be_read_are_put_right_by_their_file(configure: Configure) -> None:
+    """As a version that was taken back may have left them."""
+    configure(BOOKS)
+    for part in ("contract", "calls", "retry", "review"):
+        OperationType.objects.update(**{part: {"from the next version": 1}})
+        Destination.objects.update(connection={"from the next version": 1})
+        configure(BOOKS)
+        kind = OperationType.objects.get()
+        assert kind.trouble == ""

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from ledger import actions
-from ledger.models import Operation, Pause
+from ledger.models import Operation, OperationType, Pause
 from ledger.rules.decisions import UNREADY
 from ledger.rules.facts import UNCONFIGURED
 from ledger.rules.outcomes import Report
@@ -66,6 +66,17 @@ def test_a_destination_that_is_not_set_up_rightly_says_what_is_missing(durban: s
     page = ann.get(f"/pauses/{Pause.objects.get().uid}/").content.decode()
     assert f"Durban Books cannot be used as it is set up. {words}" in page
     assert "credentials" not in page
+
+
+def test_rules_that_cannot_be_read_take_no_list_down_and_the_page_says_whose(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    OperationType.objects.filter(pk=durban.invoice.pk).update(calls={"from the next version": 1})
+    ann = browser_of("ann")
+    ann.raise_request_exception = False
+    assert "Not checked yet" in ann.get("/queue/").content.decode()
+    response = ann.get(f"/operations/{operation.uid}/")
+    assert response.status_code == 503
+    assert "The rules of invoice.create cannot be read by this version." in response.content.decode()
 
 
 def test_reviewers_see_who_resumes_it_and_cannot(durban: stories.Durban) -> None:
