@@ -12,6 +12,7 @@
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -154,6 +155,20 @@ def test_an_approved_override_ends_it_on_the_words_of_two(clock: Clock) -> None:
     assert standing(operation) == "completed"
 
 
+def test_tieout_sends_once_more_by_an_override_where_it_performs(clock: Clock) -> None:
+    kind = make.invoice_type(looks=False, contract={"idempotency": "none"})
+    operation = make.handed(kind)
+    claimed = make.to_send(operation)
+    actions.start(claimed.attempt.uid, token=claimed.token, start_id=None, actor="worker")
+    actions.record(claimed.attempt.uid, token=claimed.token, report=make.SILENCE, actor="worker")
+    clock.advance(60)
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    assert actions.claim_to_send(operation.pk, actor="worker") is None, "ten seconds to undo"
+    clock.advance(11)
+    again = make.to_send(operation)
+    assert again.attempt.idempotency_key == claimed.attempt.idempotency_key
+
+
 def test_an_approved_override_allows_one_more_try_that_can_be_undone(clock: Clock) -> None:
     operation = silent(clock)
     approve(override(operation, Ask.OVERRIDE_PERMIT))
@@ -192,25 +207,60 @@ def test_44_nobody_approves_what_they_asked_themselves(clock: Clock) -> None:
     assert standing(operation) == "uncertain: expired"
 
 
+def waits(clock: Clock, name: str) -> Approval:
+    """An override that waits for its answer."""
+    return override(silent(clock, name=name))
+
+
+def waits_above(clock: Clock, name: str) -> Approval:
+    """A confirmation above the limit that waits for its answer."""
+    asked = attest(make.uncertain_operation(make.kind(name=name, **ABOVE)))
+    assert asked is not None
+    return asked
+
+
+Act = Callable[[Approval], str]
+APPROVERS: dict[str, tuple[Callable[[Clock, str], Approval], Act, Act, set[str]]] = {
+    "both": (
+        waits,
+        lambda a: approve(a),
+        lambda a: approve(a, actor="eve"),
+        {"approved/not-now", "not-now/approved"},
+    ),
+    "yes and no": (
+        waits,
+        lambda a: approve(a),
+        lambda a: refuse(a, actor="eve"),
+        {"approved/not-now", "not-now/refused"},
+    ),
+    "taken back": (
+        waits,
+        lambda a: approve(a),
+        lambda a: take_back(a),
+        {"approved/not-now", "not-now/withdrawn"},
+    ),
+    "a late word": (
+        waits,
+        lambda a: approve(a),
+        lambda a: reported(a),
+        {"approved/too late", "not-now/in time"},
+    ),
+    "found": (waits_above, lambda a: approve(a), lambda a: found(a), {"approved/approved", "not-now/voided"}),
+}
+
+
 def test_45_of_two_approvers_at_once_one_wins_and_the_other_is_told_who(clock: Clock) -> None:
-    """Each pair is raced in both orders and at the same moment."""
-    pairs: dict[str, tuple[Callable[[Approval], str], Callable[[Approval], str], set[str]]] = {
-        "both": (approve, lambda a: approve(a, actor="eve"), {"approved/not-now", "not-now/approved"}),
-        "no": (approve, lambda a: refuse(a, actor="eve"), {"approved/not-now", "not-now/refused"}),
-        "back": (approve, take_back, {"approved/not-now", "not-now/withdrawn"}),
-        "word": (approve, reported, {"approved/too late", "not-now/in time"}),
-    }
-    for name, (first, second, possible) in pairs.items():
+    """Each line is raced in both orders and at the same moment; whatever happened, it is told once."""
+    for name, (scene, first, second, possible) in APPROVERS.items():
         for number, order in enumerate(((first, second), (second, first), (first, second))):
-            operation = silent(clock, name=f"{name} {number}")
-            asked = override(operation)
-            acts = [lambda act=act, asked=asked: act(asked) for act in order]
+            asked = scene(clock, f"{name} {number}")
+            acts = [partial(act, asked) for act in order]
+            operation = asked.operation
             answers = at_once(acts) if number == 2 else one_after_the_other(clock.database, operation, *acts)
             assert "/".join(answers[::-1] if number == 1 else answers) in possible, (name, number, answers)
             sound(operation)
-            told = Event.objects.filter(operation=operation, kind__startswith="ask_").count()
-            assert told == 1
-    asked = override(silent(clock, name="told"))
+            assert operation.events.filter(kind__startswith="ask_").count() == 1
+    asked = waits(clock, "told")
     approve(asked)
     with pytest.raises(NotNow, match="bob approved it at"):
         approve(asked, actor="eve")
@@ -294,6 +344,13 @@ def test_a_double_click_is_one_request_and_one_answer(clock: Clock) -> None:
         actions.refuse(uuid.uuid4(), actor="bob", reason="No.", command_id=uuid.uuid4())
 
 
+def found(approval: Approval) -> str:
+    """A check finds it there."""
+    make.looked(approval.operation, make.there(approval.operation, "INV-7"))
+    assert standing(approval.operation) == "completed"
+    return Approval.objects.get(pk=approval.pk).answer
+
+
 # --- what it was bound to
 
 
@@ -361,6 +418,14 @@ def test_above_the_limit_closing_takes_two_people_and_sending_again_does_not(clo
         "ann",
     )
     assert operation.destination_reference == "INV-7"
+
+    doubled = make.tried(make.kind(name="doubled", **ABOVE), make.done())
+    make.looked(doubled, make.there(doubled, "INV-7", "INV-8"))
+    named = attest(doubled)
+    assert named is not None
+    assert standing(doubled) == "completed: several"
+    approve(named)
+    assert standing(doubled) == "completed"
 
     absent = make.uncertain_operation(make.kind(name="absent", retry={"attempts": 1}, **ABOVE))
     actions.hold(absent.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
