@@ -380,6 +380,11 @@ def test_what_was_asked_is_void_once_what_it_stood_on_has_changed(clock: Clock) 
         actions.record(late.attempts.get().uid, token="old", report=make.REFUSED, actor="api:shop")
     assert answered(asked_late) == ("voided", "policy")
 
+    sent, asked_sent = doubtful("sent", looks=False, retry={"attempts": 5})
+    clock.advance(15)
+    make.claimed(sent.operation_type)
+    assert answered(asked_sent) == ("voided", "policy"), "it was tried again by itself, under its key"
+
     ended, asked_ended = doubtful("ended", permit_for_s=600)
     clock.advance(601)
     with pytest.raises(NotNow, match="has to be asked again"):
