@@ -120,12 +120,17 @@ def prepare() -> None:
     call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED_STATIC)
 
 
+ADDRESSES = ("--limit-request-line", "8190")
+"""Room for an address with the longest of everything that a list may be asked for, in any script."""
+
+
 def gunicorn(bind: str, port: int) -> tuple[str, ...]:
     """The command that serves the pages and the API."""
     return (
         *("-m", "gunicorn", "config.wsgi", "--no-control-socket", "--log-level", "warning"),
         *("--worker-class", "gthread", "--workers", "2", "--threads", "4", "--graceful-timeout", "5"),
         *("--bind", f"{bind}:{port}"),
+        *ADDRESSES,
     )
 
 

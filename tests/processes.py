@@ -15,6 +15,7 @@ from types import TracebackType
 import pytest
 
 from config.environment import ROOT
+from config.processes import ADDRESSES
 from tests.databases import Database
 
 LOGS = pytest.StashKey[list[Path]]()
@@ -117,7 +118,14 @@ class Server:
             handle = listener.fileno()
             command = ("-m", "gunicorn", "config.wsgi", "--no-control-socket", "--worker-class", "gthread")
             process = spawn(
-                "server", *command, "--threads", "8", "--bind", f"fd://{handle}", pass_fds=(handle,)
+                "server",
+                *command,
+                "--threads",
+                "8",
+                "--bind",
+                f"fd://{handle}",
+                *ADDRESSES,
+                pass_fds=(handle,),
             )
         server = cls(f"http://127.0.0.1:{port}", process)
         server.wait_for("/accounts/login/")

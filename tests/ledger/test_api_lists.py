@@ -138,6 +138,17 @@ def test_what_cannot_be_read_is_refused_in_words_and_never_ignored(
     assert words in told["detail"]
 
 
+def test_the_longest_of_everything_fits_into_an_address(api: Api) -> None:
+    far = "\N{OLD PERSIAN NUMBER HUNDRED}"
+    kind = another("reminder.send")
+    OperationType.objects.filter(pk=kind.pk).update(name=far * 100)
+    asked = {"type": far * 100, "key": far * 200, "source": f"{far * 100}/{far * 200}", "state": "uncertain"}
+    since = "2026-11-30T09:42:00.120483+00:00"
+    place = cursors.write(cursors.Place(datetime.fromisoformat(since), uuid.uuid4()))
+    page = api.find(**asked, claimable="true", updated_since=since, cursor=place, limit="500")
+    assert page == {"items": [], "next_cursor": None}
+
+
 def test_an_address_without_filters_takes_none(api: Api) -> None:
     body = {"type": "reminder.send", "key": new_key(), "payload": PAYLOAD}
     told = problem(api.post("operations/claim?key=other", body), 400, "unknown-member")
