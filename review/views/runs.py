@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 
 from ledger.models import database_now
-from reconcile import exports, findings, reports
+from reconcile import exports, findings, leasing, reports
 from reconcile.models import Finding, Plan, Run
 from review import amounts, wording
 from review.access import people_only
@@ -75,6 +75,8 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "headline": reports.headline(run, reading.still),
             "settled": reports.settled(run),
         }
+    if run.state == Run.State.RUNNING:
+        context["stopped"] = run.pk in leasing.abandoned()
     return render(request, "review/run.html", context)
 
 

@@ -36,6 +36,7 @@ def november(folder: Path, clock: Clock) -> Run:
     books.claimed("447", Outcome.SUCCEEDED, reference="INV-1131", amount="1240.00")
     books.claimed("448", Outcome.UNCERTAIN, amount="380.00")
     by_hand = record(1200, key=key_of("9001"), total="99.50")
+    HELD.pages.append([record(1203, key=key_of("9002"), total="77.00")])
     HELD.pages.append([by_hand, record(1201, key=None, total="12.00"), record(1202, key=None, total="a lot")])
     clock.set(TWENTY_SIXTH)
     _, found = books.run()
@@ -43,6 +44,7 @@ def november(folder: Path, clock: Clock) -> Run:
     assert case is not None
     actions.close_case(case.pk, actor="ann", reason="Made by hand for the branch in Pinetown.")
     clock.set(datetime(2026, 11, 30, 4, 55, tzinfo=UTC))
+    HELD.pages = [page for page in HELD.pages if page and page[0]["id"] != "INV-1203"]
     books.claimed("466", Outcome.SUCCEEDED, reference="INV-466", amount="4960.00")
     books.claimed("467", Outcome.SUCCEEDED, reference="INV-467", amount="2480.40")
     books.claimed("468", Outcome.SUCCEEDED, reference="INV-468", amount=None)
@@ -63,10 +65,12 @@ def november(folder: Path, clock: Clock) -> Run:
 def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_path: Path) -> None:
     done = november(tmp_path, clock)
     failed, running = Run.objects.get(state="failed"), Run.objects.get(state="running")
+    largest = done.findings.filter(is_open=True, currency="ZAR").order_by("-amount")[0]
     page = windows.of("vic")
     addresses = {
         "runs": "/runs/",
         "run": f"/runs/{done.uid}/",
+        "run-more": f"/runs/{done.uid}/?after={largest.pk}",
         "run-failed": f"/runs/{failed.uid}/",
         "run-running": f"/runs/{running.uid}/",
     }

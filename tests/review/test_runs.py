@@ -15,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import review.runs
+from ledger.models import TieoutNow
 from ledger.rules.states import Outcome
 from reconcile import findings, reports
 from reconcile.actions import start
@@ -171,7 +172,9 @@ def test_what_is_gone_and_what_is_back_stands_on_the_page(listed: Books) -> None
     listed.run()
     HELD.pages = []
     run, _ = listed.run()
-    assert "Gone since the last run: 1" in page_of(run)
+    page = page_of(run)
+    assert "Gone since the last run: 1" in page
+    assert "1 difference of earlier runs is gone." in page
     HELD.pages = [[record(1, key="nobody-s")]]
     run, _ = listed.run()
     assert "today, back again" in page_of(run)
@@ -205,6 +208,9 @@ def test_a_run_at_work_is_shown_as_such(listed: Books) -> None:
     page = page_of(run)
     assert "<h1>Running</h1>" in page
     assert "Look again" in page
+    assert "has stopped" not in page
+    Run.objects.update(lease_until=TieoutNow())
+    assert "Its process has stopped; a worker goes on with it" in page_of(run)
 
 
 def test_an_empty_list_invites(database: Database) -> None:
