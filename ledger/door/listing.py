@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
 from django.db.models import Q, prefetch_related_objects
 from django.db.models.expressions import RawSQL
@@ -77,15 +79,20 @@ def _filtered(asked: ListIn) -> OperationQuerySet:
     if asked.key is not None:
         operations = operations.filter(key=asked.key)
     if asked.source is not None:
-        parts = asked.source.split("/")
-        records = ("/".join(parts[:cut]) for cut in range(1, len(parts)))
-        ways = (
-            Q(source_system=system, source_reference=asked.source[len(system) + 1 :]) for system in records
-        )
-        operations = operations.filter(Q(*ways, _connector=Q.OR))
+        operations = operations.filter(_of_record(asked.source))
     if asked.updated_since is not None:
         operations = operations.filter(changed_at__lt=settled_until())
     return operations
+
+
+def _of_record(source: str) -> Q:
+    """Return the question for "system/reference", where either may have slashes of its own."""
+    parts = source.split("/")
+    ways = (
+        Q(source_system="/".join(parts[:cut]), source_reference="/".join(parts[cut:]))
+        for cut in range(1, len(parts))
+    )
+    return reduce(or_, ways)
 
 
 def _after(operations: OperationQuerySet, asked: ListIn) -> OperationQuerySet:

@@ -54,11 +54,7 @@ def only_known(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     def strict(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
         unknown = sorted(set(request.GET) - known)
         if unknown:
-            takes = (
-                f"It takes {', '.join(sorted(known))}."
-                if known
-                else "It takes none; what is meant stands in the body."
-            )
+            takes = f"It takes {', '.join(sorted(known)) or 'none: what is meant stands in a body'}."
             names = ", ".join(_shown(name) for name in unknown[:_LISTED])
             raise UnknownMember(f"This address has no parameter {names}. {takes}")
         return view(request, *args, **values)

@@ -1,6 +1,7 @@
 """Lists: by keyset in the order of the last change, within the token's types, and without a gap."""
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +17,7 @@ from tests.doors import api as api
 from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.doors import serving as serving
+from tests.ledger.sessions import WAIT_S, until_somebody_waits
 
 
 def another(like: str) -> OperationType:
@@ -152,7 +154,7 @@ def test_the_longest_of_everything_fits_into_an_address(api: Api) -> None:
 def test_an_address_without_filters_takes_none(api: Api) -> None:
     body = {"type": "reminder.send", "key": new_key(), "payload": PAYLOAD}
     told = problem(api.post("operations/claim?key=other", body), 400, "unknown-member")
-    assert "stands in the body" in told["detail"]
+    assert "It takes none" in told["detail"]
     assert not Operation.objects.filter(key=body["key"]).exists()
     problem(api.get(f"operations/{uuid.uuid4()}?full=true"), 400, "unknown-member")
 
@@ -243,6 +245,24 @@ def test_what_has_changed_since_is_told_without_a_gap_though_a_commit_comes_late
     assert keys(followed) == ["late", "early"]
     api.outcome(late, "succeeded")
     assert keys(api.find(type=kind, updated_since=followed["items"][-1]["updated_at"])) == ["early", "late"]
+
+
+def test_a_statement_that_may_have_read_the_clock_and_not_written_yet_is_waited_for(api: Api) -> None:
+    kind = another("reminder.send").name
+    database = api.clock.database
+    with (
+        closing(psycopg.connect(database.superuser_url, autocommit=True)) as holder,
+        closing(psycopg.connect(database.app_url, autocommit=True)) as waiter,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        holder.execute("SELECT pg_advisory_lock(483)")
+        waiting = pool.submit(waiter.execute, "SELECT pg_advisory_lock(483)")
+        until_somebody_waits(database, waiting)
+        api.claimed("a", type=kind)
+        assert keys(api.find(type=kind, updated_since="2020-01-01T00:00:00Z")) == []
+        holder.execute("SELECT pg_advisory_unlock(483)")
+        waiting.result(WAIT_S)
+        assert keys(api.find(type=kind, updated_since="2020-01-01T00:00:00Z")) == ["a"]
 
 
 def test_who_only_reads_keeps_nobody_waiting(api: Api) -> None:
