@@ -21,6 +21,7 @@ def facts(operation: Operation) -> Facts:
     lookup = latest_lookup(operation, attempts)
     asked, absent_by = _approvals(operation, attempts)
     stands = correction_of(operation)
+    paused_at, paused_s = _paused(operation)
     return Facts(
         destination=kind.destination.title,
         state=State(operation.state),
@@ -45,7 +46,8 @@ def facts(operation: Operation) -> Facts:
         next_try_at=operation.next_try_at,
         look_count=operation.look_count,
         held_at=operation.held_at,
-        paused_at=_paused_at(operation),
+        paused_at=paused_at,
+        paused_s=paused_s,
         cancelled=operation.cancelled_at is not None,
         payload_gone=kind.by_tieout and operation.payload_sealed is None,
         corrected=stands is not None,
@@ -58,9 +60,18 @@ def facts(operation: Operation) -> Facts:
     )
 
 
-def _paused_at(operation: Operation) -> datetime | None:
-    pauses = Pause.objects.open().filter(destination=operation.operation_type.destination_id)
-    return pauses.values_list("paused_at", flat=True).first()
+def _paused(operation: Operation) -> tuple[datetime | None, float]:
+    """Return since when its destination is paused, and for how long it was before, in seconds."""
+    accepted_at = operation.accepted_at
+    lately = Q(resumed_at__isnull=True) | Q(resumed_at__gt=accepted_at)
+    pauses = Pause.objects.filter(lately, destination=operation.operation_type.destination_id)
+    paused_at, paused_s = None, 0.0
+    for begun_at, resumed_at in pauses.values_list("paused_at", "resumed_at"):
+        if resumed_at is None:
+            paused_at = begun_at
+        else:
+            paused_s += (resumed_at - max(begun_at, accepted_at)).total_seconds()
+    return paused_at, paused_s
 
 
 def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[AskedFact | None, str]:

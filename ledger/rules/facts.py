@@ -123,6 +123,8 @@ class Facts:
     held_at: datetime | None = None
     paused_at: datetime | None = None
     """Since when nothing goes to its destination, which cannot be used; None while it can."""
+    paused_s: float = 0
+    """For how long it was paused before, since this one was accepted: that time does not count."""
     cancelled: bool = False
     payload_gone: bool = False
     """Whether Tieout would have to send it and has removed its payload."""
@@ -179,7 +181,7 @@ class Facts:
     @property
     def deadline_at(self) -> datetime:
         """Until when software may try by itself."""
-        return self.accepted_at + timedelta(seconds=self.policy.elapsed_s)
+        return self.accepted_at + timedelta(seconds=self.policy.elapsed_s + self.paused_s)
 
     def within_limits(self, now: datetime) -> bool:
         """Say whether software may start one more try."""

@@ -119,6 +119,9 @@ def test_what_waits_for_a_paused_destination_runs_into_no_limit() -> None:
     over = facts(state=State.PENDING, accepted_at=NOON - 13 * HOUR, paused_at=NOON - 2 * HOUR)
     assert decide(over, NOON).next is Next.WAIT
     assert decide(replace(over, paused_at=None), NOON).next is Next.FAIL
+    resumed = replace(over, paused_at=None, paused_s=2 * 3600)
+    assert decide(resumed, NOON).next is Next.SEND, "nor when it is resumed"
+    assert decide(resumed, NOON + HOUR).next is Next.FAIL
 
 
 @pytest.mark.parametrize("outcome", Outcome)

@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.core.management import CommandError, call_command
+from django_q.models import OrmQ
 
 from ledger import actions
 from ledger.actions import Report
@@ -25,6 +26,7 @@ from ledger.models import Attempt, Case, Event, Operation, OperationType, Pause,
 from ledger.rules.decisions import UNREADY
 from ledger.rules.errors import Malformed, NotFound, NotNow, RulesUnreadable
 from ledger.rules.states import CaseKind, Outcome, State
+from ledger.worker.sweep import Sweep
 from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.asking import refused
@@ -64,6 +66,8 @@ def test_a_wrong_token_stops_everything_once_and_all_goes_on_when_it_is_resumed(
         clock.advance(6 * 3600)
         tried = Attempt.objects.count()
         looked = doubtful.lookups.count()
+        Sweep().run()
+        assert not OrmQ.objects.exists(), "nothing is even queued"
         one_round()
         assert [standing(one) for one in (doubtful, *orders)] == ["uncertain", "failed", "pending", "pending"]
         assert (Attempt.objects.count(), doubtful.lookups.count()) == (tried, looked) == (2, 1)
@@ -193,6 +197,21 @@ def test_what_was_allowed_before_waits_and_nothing_new_is_allowed(clock: Clock) 
     actions.settle(allowed.pk, actor="worker")
     assert standing(allowed) == "uncertain: unproved"
     assert not allowed.permits.open().exists()
+
+
+def test_what_had_been_tried_before_has_its_time_left_when_it_is_resumed(clock: Clock) -> None:
+    kind = make.kind(retry={"elapsed": "1h"})
+    tried, late = (make.tried(kind, make.UNREACHED, key=key) for key in ("1", "2"))
+    make.tried(kind, UNKNOWN_TO_THEM, key="3")
+    clock.advance(86400)
+    Sweep().run()
+    assert [standing(tried), standing(late)] == ["pending", "pending"]
+    resumed()
+    Sweep().run()
+    assert actions.claim(make.submission(kind, "1"), actor="api:shop").decision == "proceed"
+    clock.advance(3600)
+    Sweep().run()
+    assert standing(late) == "failed: limit"
 
 
 def test_only_a_refusal_of_who_sends_pauses(clock: Clock) -> None:

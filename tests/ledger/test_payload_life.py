@@ -62,7 +62,9 @@ def kept(made: dict[str, Operation]) -> list[str]:
     return [name for name, one in made.items() if make.again(one).payload_sealed is not None]
 
 
-def test_it_is_removed_after_its_time_and_only_where_it_can_never_be_sent(clock: Clock) -> None:
+def test_it_is_removed_after_its_time_and_only_where_it_can_never_be_sent(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
     made = every_kind()
     clock.advance(30 * DAY_S - 60)
     Sweep().run()
@@ -77,6 +79,7 @@ def test_it_is_removed_after_its_time_and_only_where_it_can_never_be_sent(clock:
         standing(made[name])  # and its trail is whole
     Sweep().run()
     assert kinds(made["completed"]).count("payload_removed") == 1
+    assert "could not be taken up" not in caplog.text, "nobody even asks for the others"
 
 
 def test_a_changed_payload_is_refused_by_path_all_the_same(clock: Clock) -> None:
