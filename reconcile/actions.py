@@ -56,8 +56,12 @@ def start(
     actor: str,
     days: Days = OWN_WINDOW,
     dry_run: bool = False,
+    waits: bool = False,
 ) -> Run:
-    """Begin a run over a half-open window; AlreadyRunning where one is at work, or waits to be taken over."""
+    """Begin a run over a half-open window; AlreadyRunning where one is at work, or waits for a process.
+
+    The run is this process's own, or with `waits` nobody's until a process takes it.
+    """
     leasing.bury()
     try:
         with transaction.atomic():
@@ -71,7 +75,7 @@ def start(
                 dry_run=dry_run,
                 grace_s=plan.grace_s,
                 lease_until=TieoutNow() + leasing.length(plan),
-                **leasing.session(),
+                **({} if waits else leasing.session()),
             )
     except IntegrityError as error:
         if "run_one_running" not in str(error):

@@ -44,7 +44,7 @@ def _go_on(other: Run, *, same: bool, say: Callable[[str], object]) -> Outcome |
     run = leasing.take(other.pk)
     if run is None:
         return None
-    say(f"Run {run.pk} of {run.plan.name} had stopped before it was done; it goes on now.")
+    say(f"Run {run.pk} of {run.plan.name} was not done and had no process; it goes on now.")
     if same:
         return run, running.execute(run)
     with suppress(running.NotWhole):  # it stands on that run

@@ -73,7 +73,10 @@ def held(run: Run) -> Iterator[None]:
 
 
 def abandoned() -> list[int]:
-    """Return the runs whose process is gone, or was silent for the length of its lease, the oldest first."""
+    """Return the runs that wait for a process, the oldest first.
+
+    They have none yet, or theirs is gone or was silent for the length of its lease.
+    """
     with connection.cursor() as cursor:
         cursor.execute(LIST.format(abandoned=ABANDONED))
         return [pk for (pk,) in cursor.fetchall()]

@@ -1,23 +1,27 @@
 """When plans run by themselves: cron is read in the plan's zone by us, so that no day is missed or doubled.
 
-A time that was missed, because nothing was running, is made up for once. The queue only carries the task, and
-one run at a time: runs are long, and a worker has to stay free for sends and for the queue's own heartbeat.
+A time that was missed, because nothing was running, is made up for once. The sweep begins the run, in one
+transaction with the plan's next time; the queue only carries the word that it waits for a process, as a run
+does whose process has stopped. A lost task costs half a minute, a repeated one nothing. One run at a time is
+put there: runs are long, and a worker has to stay free for sends and for the queue's own heartbeat.
 """
 
 import logging
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from cronsim import CronSim, CronSimError
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django_q.tasks import async_task
 
 from ledger.models import TieoutNow, database_now
-from reconcile import leasing
+from reconcile import actions, leasing, running
+from reconcile.actions import AlreadyRunning
 from reconcile.models import UNKNOWN_ZONE, Plan, Run
 
-TASK = "reconcile.tasks.run_plan"
-RESUME = "reconcile.tasks.resume"
+ACTOR = "schedule"
+TASK = "reconcile.tasks.carry_out"
 AGAIN = timedelta(seconds=30)
 TASK_TIMEOUT_S = 1000
 """How long the queue lets a run work; retry must be three times as long, see Q_CLUSTER."""
@@ -48,48 +52,43 @@ def next_run(plan: Plan, after: datetime) -> datetime:
         raise Unscheduled(f'its time zone "{plan.timezone}" is not known here') from None
 
 
-def due_plans(now: datetime) -> QuerySet[Plan]:
-    """Return the plans whose time has come."""
-    return Plan.objects.due(now).order_by("next_run_at", "pk")
-
-
 def sweep() -> int:
-    """Put what has stopped, or else the first due plan, into the queue; returns how many were put there.
+    """Begin the first run that is due, and have a worker take up what waits; returns how many were told to.
 
-    However many sweep, it is put there once.
+    However many sweep, each run is begun once; nothing is begun while another run is at work or waits.
     """
     leasing.bury()
     now = database_now()
     for plan in Plan.objects.scheduled().filter(next_run_at=None):
         _move_on(plan, now)
-    stopped = leasing.abandoned()
-    if Run.objects.running().exclude(pk__in=stopped).exists():
+    waiting = leasing.abandoned()
+    if Run.objects.running().exclude(pk__in=waiting).exists():
         return 0
-    if stopped:
-        return int(any(_nudge_again(run, now) for run in stopped))
-    return int(any(_nudge(plan, now) for plan in due_plans(now)))
+    if waiting:
+        return int(_nudge(waiting[0], now))
+    for plan in Plan.objects.due(now).order_by("next_run_at", "pk"):
+        run = _begin(plan, now)
+        if run is not None:
+            return int(_nudge(run.pk, now))
+    return 0
 
 
-def put_off(plan: Plan) -> None:
-    """Let a plan whose turn has not come after all be due again at once."""
-    Plan.objects.filter(pk=plan.pk).update(next_run_at=database_now())
+def _begin(plan: Plan, now: datetime) -> Run | None:
+    """Begin a due plan's run; None where somebody else was first, or the plan has changed or is wrong."""
+    with suppress(AlreadyRunning), transaction.atomic():
+        if _move_on(plan, now):
+            start, to = running.window(plan, None, None)
+            return actions.start(plan, window_from=start, window_to=to, actor=ACTOR, waits=True)
+    return None
 
 
-def _nudge(plan: Plan, now: datetime) -> bool:
-    with transaction.atomic():
-        ours = _move_on(plan, now)
-        if ours:
-            async_task(TASK, plan.pk, timeout=TASK_TIMEOUT_S)
-    return ours
-
-
-def _nudge_again(run_id: int, now: datetime) -> bool:
-    """Have a worker go on with a run; a lost task costs half a minute."""
+def _nudge(run_id: int, now: datetime) -> bool:
+    """Tell a worker that a run waits for a process; not again for half a minute."""
     free = Run.objects.running().filter(Q(nudged_at=None) | Q(nudged_at__lte=now - AGAIN), pk=run_id)
     with transaction.atomic():
         ours = bool(free.update(nudged_at=TieoutNow()))
         if ours:
-            async_task(RESUME, run_id, timeout=TASK_TIMEOUT_S)
+            async_task(TASK, run_id, timeout=TASK_TIMEOUT_S)
     return ours
 
 

@@ -76,7 +76,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "settled": reports.settled(run),
         }
     if run.state == Run.State.RUNNING:
-        context["stopped"] = run.pk in leasing.abandoned()
+        context["waits"] = run.pk in leasing.abandoned()
     return render(request, "review/run.html", context)
 
 

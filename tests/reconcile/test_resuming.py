@@ -108,7 +108,7 @@ def test_61_a_killed_run_goes_on_after_its_last_page_and_gives_the_same(paged: B
     paged.sandbox.faults("error_before", "limit=2 ", count=None, arg=500)  # page one is not given again
     assert [scheduling.sweep(), scheduling.sweep()] == [1, 0], "a worker is told once, not with every sweep"
     assert OrmQ.objects.count() == 1
-    assert tasks.resume(run.pk) == run.pk
+    assert tasks.carry_out(run.pk) == run.pk
     assert told(run) == ("done", [2, 2, 2, 1], 7)
     assert run.digest == undisturbed["digest"]
 
@@ -119,7 +119,7 @@ def test_61_the_same_command_again_goes_on_with_what_was_killed(paged: Books) ->
     run = killed_after_two_pages(paged)
     paged.sandbox.faults("error_before", "limit=2 ", count=None, arg=500)
     done = here("invoices", "--json")
-    assert done.stderr.strip() == f"Run {run.pk} of invoices had stopped before it was done; it goes on now."
+    assert done.stderr.strip() == f"Run {run.pk} of invoices was not done and had no process; it goes on now."
     assert json.loads(done.stdout) == undisturbed
     assert told(run) == ("done", [2, 2, 2, 1], 7)
 
@@ -128,7 +128,7 @@ def test_61_a_cursor_that_no_longer_holds_is_read_from_the_start(paged: Books) -
     assert paged.sandbox is not None
     run = killed_after_two_pages(paged)
     paged.sandbox.faults("restart_paging", "cursor=")
-    assert tasks.resume(run.pk) == run.pk
+    assert tasks.carry_out(run.pk) == run.pk
     assert told(run) == ("done", [2, 2, 2, 1], 7)
 
 
@@ -216,7 +216,7 @@ def test_61_what_was_read_by_other_rules_is_read_again(listed: Books) -> None:
     run = start(listed.plan, window_from=start_at, window_to=to, actor="ann")
     Run.objects.filter(pk=run.pk).update(lease_until=TieoutNow(), step="comparing", counted={"stale": True})
     type(listed.plan.operation_type).objects.update(changed_at=TieoutNow())
-    assert tasks.resume(run.pk) == run.pk
+    assert tasks.carry_out(run.pk) == run.pk
     assert told(run) == ("done", [1], 1)
 
 

@@ -7,12 +7,12 @@ import pytest
 from django.db import connection
 from django_q.models import OrmQ
 
-from reconcile import scheduling, tasks
+from reconcile import leasing, scheduling, tasks
 from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import execute, window
 from tests.databases import Clock
-from tests.reconcile.books import HELD, Books, key_of, record
+from tests.reconcile.books import HELD, Books
 from tests.workers import Worker, until
 
 
@@ -87,6 +87,7 @@ def test_a_plan_is_put_into_the_queue_once_when_it_is_due(listed: Books, clock: 
     clock.set(datetime(2026, 11, 27, 4, 15, tzinfo=UTC))
     assert [scheduling.sweep(), scheduling.sweep()] == [1, 0]
     assert OrmQ.objects.count() == 1
+    tasks.carry_out(Run.objects.get().pk)
     clock.set(datetime(2026, 12, 9, 12, 0, tzinfo=UTC))
     assert scheduling.sweep() == 1, "what was missed is made up for once"
     assert Plan.objects.get().next_run_at == datetime(2026, 12, 10, 4, 15, tzinfo=UTC)
@@ -154,19 +155,47 @@ def test_a_plan_that_never_runs_is_said_once_and_not_with_every_sweep(
 
 def test_two_plans_that_are_due_at_once_run_one_after_the_other(listed: Books) -> None:
     """Two long runs would take both workers, and the silence of the queue for its death."""
-    first = Plan.objects.get()
     other = Plan.objects.get()
     other.pk, other.name = None, "again"
     other.save()
     Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
-    assert scheduling.sweep() == 1
-    start_at, to = window(first, None, None)
-    run = start(first, window_from=start_at, window_to=to, actor="schedule")
+    assert [scheduling.sweep(), scheduling.sweep()] == [1, 0]
+    first = Run.objects.get()
+    taken = leasing.take(first.pk)
+    assert taken is not None
     assert scheduling.sweep() == 0
-    assert tasks.run_plan(other.pk) is None, "it came into the queue before the first had begun"
-    execute(run)
+    execute(taken)
     assert scheduling.sweep() == 1
-    assert tasks.run_plan(other.pk) is not None
+    second = Run.objects.latest("pk")
+    assert tasks.carry_out(second.pk) == second.pk
+    assert {first.plan_id, second.plan_id} == set(Plan.objects.values_list("pk", flat=True))
+
+
+def test_a_schedule_that_comes_faster_than_its_runs_does_not_pile_up(listed: Books, clock: Clock) -> None:
+    Plan.objects.update(schedule="* * * * *", next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    assert scheduling.sweep() == 1
+    taken = leasing.take(Run.objects.get().pk)
+    assert taken is not None
+    for _ in range(4):
+        clock.advance(60)
+        assert scheduling.sweep() == 0
+    execute(taken)
+    assert [scheduling.sweep(), scheduling.sweep()] == [1, 0]
+    assert (Run.objects.count(), OrmQ.objects.count()) == (2, 2)
+
+
+def test_a_task_that_was_lost_or_comes_twice_costs_no_run_and_adds_none(listed: Books, clock: Clock) -> None:
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    assert scheduling.sweep() == 1
+    OrmQ.objects.all().delete()
+    clock.advance(29)
+    assert scheduling.sweep() == 0
+    clock.advance(2)
+    assert scheduling.sweep() == 1
+    run = Run.objects.get()
+    assert [tasks.carry_out(run.pk), tasks.carry_out(run.pk)] == [run.pk, None]
+    run.refresh_from_db()
+    assert (run.state, run.actor) == ("done", "schedule")
 
 
 def test_a_worker_runs_a_plan_when_it_is_due(listed: Books, worker: Worker) -> None:
@@ -182,23 +211,26 @@ def test_a_plan_without_a_schedule_waits_to_be_asked(listed: Books) -> None:
     assert Plan.objects.get().next_run_at is None
 
 
-def test_the_task_runs_the_plan_over_its_own_window(listed: Books) -> None:
-    HELD.pages = [[record(1, key=key_of("1"))]]
-    tasks.run_plan(listed.plan.pk)
+def test_a_scheduled_run_covers_the_plan_s_own_window(listed: Books) -> None:
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    scheduling.sweep()
     run = Run.objects.get()
-    assert (run.state, run.actor) == ("done", "schedule")
     assert (run.window_to - run.window_from).days == 35
 
 
-def test_a_task_that_finds_a_run_at_work_leaves_it_alone(listed: Books) -> None:
+def test_what_a_person_runs_at_that_moment_is_not_run_twice(listed: Books) -> None:
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
     start_at, to = window(listed.plan, None, None)
     start(listed.plan, window_from=start_at, window_to=to, actor="ann")
-    assert tasks.run_plan(listed.plan.pk) is None
+    assert scheduling.sweep() == 0
     assert Run.objects.count() == 1
 
 
 def test_a_failure_stands_on_the_run(listed: Books) -> None:
     HELD.pages = [None]
-    tasks.run_plan(listed.plan.pk)
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    scheduling.sweep()
     run = Run.objects.get()
+    assert tasks.carry_out(run.pk) == run.pk
+    run.refresh_from_db()
     assert (run.state, run.why_failed) == ("failed", "The list broke off.")

@@ -208,9 +208,9 @@ def test_a_run_at_work_is_shown_as_such(listed: Books) -> None:
     page = page_of(run)
     assert "<h1>Running</h1>" in page
     assert "Look again" in page
-    assert "has stopped" not in page
+    assert "No process" not in page
     Run.objects.update(lease_until=TieoutNow())
-    assert "Its process has stopped; a worker goes on with it" in page_of(run)
+    assert "No process is at it now; a worker goes on with it" in page_of(run)
 
 
 def test_an_empty_list_invites(database: Database) -> None:
