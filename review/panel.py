@@ -176,7 +176,8 @@ def _primary(reading: Reading) -> Action | None:
     if reading.state not in (State.UNCERTAIN, State.FAILED):
         return None
     if reading.asked is not None:
-        return Action.APPROVE if reading.door(Action.APPROVE).open else None
+        answers = (Action.APPROVE, Action.CHECK) if Action.APPROVE in _front(reading) else ()
+        return next((action for action in answers if reading.door(action).open), None)
     settled = reading.state is State.FAILED and reading.operation.held_at is None
     asks = (Action.SEND_AGAIN,) if settled else (Action.SEND_AGAIN, Action.CHECK, Action.CONFIRM_REFERENCE)
     for action in asks:

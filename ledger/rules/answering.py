@@ -58,6 +58,8 @@ def _approve(facts: Facts, now: datetime, sitting: LookupFact | None, asked: Ask
     if now >= asked.expires_at:
         return no("Nobody answered before {at}: it has to be asked again.", asked.expires_at)
     leave = leaves(replace(facts, asked=None), now, sitting=sitting)[DECIDES[asked.ask]]
+    if not leave.allowed and asked.ask is Ask.END and sitting is None and facts.state is State.UNCERTAIN:
+        return no("Approve waits for a check made by you in the last five minutes.")
     if not leave.allowed:
         return leave
     return yes(f"It is carried out at once, on {asked.maker}’s word and yours.")

@@ -438,7 +438,7 @@ def test_above_the_limit_closing_takes_two_people_and_sending_again_does_not(clo
     make.looked(absent, actor="ann")
     ended = actions.end(absent.pk, actor="ann", reason="Not there.", command_id=uuid.uuid4())
     assert ended is not None
-    with pytest.raises(NotNow, match="A check can"):
+    with pytest.raises(NotNow, match="waits for a check made by you"):
         approve(ended)
     make.looked(absent, actor="bob")
     approve(ended)
