@@ -154,6 +154,8 @@ def _asked(operation: Any, seen: Seen | None) -> str:
         or (seen.verdict is Verdict.ABSENT and not seen.proof)
     ):
         return "Check now"
+    if seen.verdict is Verdict.ABSENT and operation.paused:
+        return "Paused"
     if seen.verdict is Verdict.ABSENT:
         return "Send again" if kind.by_tieout else "Allow another try"
     return {Verdict.SEVERAL: "See them", Verdict.DIFFERS: "See what differs"}.get(seen.verdict, "Look at it")

@@ -219,8 +219,13 @@ def _last_in_doubt(reading: Reading) -> Attempt | None:
 
 def _uncertain(reading: Reading) -> str:
     there, kind = reading.there, reading.case.kind if reading.case else ""
-    if reading.facts.taken_at is not None:
-        return f"{there} took it at {_when(reading, reading.facts.taken_at)} and is still working on it."
+    taken_at = reading.facts.taken_at
+    if taken_at is not None and kind == CaseKind.ACCEPTED:
+        until = taken_at + timedelta(seconds=reading.facts.contract.final_within_s)
+        due = f"it should have been final by {_when(reading, until)}, and is not known to be"
+        return f"{there} took it at {_when(reading, taken_at)}; {due}."
+    if taken_at is not None:
+        return f"{there} took it at {_when(reading, taken_at)} and is still working on it."
     if kind == CaseKind.MISSING:
         number = reading.facts.destination_reference or "it"
         return f"It was done: {there} held {number} once, and no longer does."

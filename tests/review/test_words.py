@@ -19,7 +19,7 @@ import pytest
 
 from ledger import actions
 from ledger.models import Operation
-from ledger.rules.states import CaseKind
+from ledger.rules.states import CaseKind, Standing
 from ledger.worker.sweep import Sweep
 from tests import factories, stories
 from tests.databases import Clock
@@ -139,6 +139,19 @@ def test_differs(durban: stories.Durban) -> None:
 def test_accepted(durban: stories.Durban) -> None:
     operation = durban.tried(durban.invoiced(377), stories.TAKEN)
     says(operation, "Accepted, not final", "Durban Books took it at 09:42 and is still working on it.")
+
+
+def test_accepted_and_not_final_in_time(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(377), stories.TAKEN)
+    durban.clock.advance(3600)
+    operation = durban.looked(operation, stories.one(operation, "INV-7", Standing.PENDING))
+    says(
+        operation,
+        "Accepted, not final",
+        "Durban Books took it at 09:42; it should have been final by 10:42, and is not known to be.",
+        "it is never sent twice",
+        "owner <b>finance</b>",
+    )
 
 
 @pytest.mark.parametrize("by", ["tieout", "caller"])
