@@ -38,7 +38,7 @@ def facts(operation: Operation) -> Facts:
         lookup=lookup_fact(lookup),
         permit=_permit_fact(operation),
         asked=asked,
-        absent_by=absent_by,
+        absent_by="" if lookup is not None and lookup.proof else absent_by,
         first_sent_at=operation.first_sent_at,
         taken_at=operation.taken_at,
         settles_at=operation.settles_at,

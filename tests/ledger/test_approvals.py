@@ -155,6 +155,20 @@ def test_an_approved_override_ends_it_on_the_words_of_two(clock: Clock) -> None:
     assert standing(operation) == "completed"
 
 
+def test_a_proof_takes_the_place_of_a_word(clock: Clock) -> None:
+    operation = silent(clock)
+    approve(override(operation))
+    known = {
+        "calls": operation.operation_type.calls | {"lookup": make.LOOKUP},
+        "lookup_proved_at": clock.now(),
+    }
+    type(operation.operation_type).objects.update(**known)
+    assert actions.facts(make.again(operation)).absent_by == "ann"
+    make.looked(operation, actor="ann", control_reference="INV-1")
+    assert actions.facts(make.again(operation)).absent_by == ""
+    make.permitted(operation)
+
+
 def test_tieout_sends_once_more_by_an_override_where_it_performs(clock: Clock) -> None:
     kind = make.invoice_type(looks=False, contract={"idempotency": "none"})
     operation = make.handed(kind)
