@@ -95,6 +95,12 @@ BEGIN
     IF NEW.revision NOT IN (OLD.revision, OLD.revision + 1) THEN
         RAISE EXCEPTION 'the revision counts one by one' USING ERRCODE = 'check_violation';
     END IF;
+    -- The window's clock is not set back: a later first send belongs to a later key.
+    IF NEW.generation NOT IN (OLD.generation, OLD.generation + 1) OR (NEW.generation = OLD.generation AND (
+        NEW.idempotency_key <> OLD.idempotency_key
+        OR (OLD.first_sent_at IS NOT NULL AND NEW.first_sent_at IS DISTINCT FROM OLD.first_sent_at))) THEN
+        RAISE EXCEPTION 'a key and its first send stay for all of its generation' USING ERRCODE = 'check_violation';
+    END IF;
     -- What ran out is not revived. A claim that waited for its key sets its lease right before anybody saw it.
     IF OLD.state = 'running' AND NEW.state = 'running' AND NEW.lease_until <> OLD.lease_until
        AND (NEW.lease_until < OLD.lease_until OR OLD.lease_until <= tieout_now()) AND age(OLD.xmin) > 0 THEN

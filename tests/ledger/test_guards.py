@@ -455,6 +455,20 @@ def test_a_silent_change_of_what_is_known_is_refused(sql: Asked) -> None:
             sql.execute(f"UPDATE ledger_operation SET {change}".encode())
 
 
+def test_a_key_and_its_first_send_stay_until_the_next_generation(sql: Asked) -> None:
+    operation = make.uncertain_operation(make.kind())
+    for change in (
+        {"first_sent_at": "tieout_now()"},
+        {"first_sent_at": "NULL"},
+        {"idempotency_key": "'another'"},
+        {"generation": "generation + 2", "idempotency_key": "'another'"},
+        {"generation": "generation - 1", "idempotency_key": "'another'"},
+    ):
+        with refused("a key and its first send stay"):
+            moved(sql, operation, State.UNCERTAIN, **change)
+    moved(sql, operation, State.UNCERTAIN, generation="2", idempotency_key="'another'", first_sent_at="NULL")
+
+
 def test_the_revision_counts_one_by_one(sql: Asked) -> None:
     """Going back to a revision whose event exists would need no new one."""
     make.uncertain_operation(make.kind())
