@@ -11,6 +11,8 @@ from ledger.actions.proof import is_proof, is_settled, note_finding
 from ledger.actions.reading import facts, match_of
 from ledger.models import Attempt, Lookup, Operation
 from ledger.rules.errors import StaleToken
+from ledger.rules.facts import LOOK_REFUSED
+from ledger.rules.outcomes import MESSAGE_MAX
 from ledger.rules.records import Found
 from ledger.rules.states import FOUND, LIVE, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
@@ -234,7 +236,9 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
             _close_unsent(attempt, FOUND_BEFORE, "Found before it was sent.", now)
             resolving.found_before_send(operation, attempt, now, actor=actor)
         else:
-            _close_unsent(attempt, COULD_NOT_LOOK, "The check before the send could not look.", now)
+            code = LOOK_REFUSED if found.refused else COULD_NOT_LOOK
+            words = f"The check before the send could not look. {found.why}".strip()
+            _close_unsent(attempt, code, words[:MESSAGE_MAX], now)
             resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
         return False
 

@@ -4,6 +4,7 @@ import math
 import time
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ledger import actions
 from ledger.destinations.connectors.base import (
@@ -17,6 +18,7 @@ from ledger.models import Lookup, Operation, database_now
 from ledger.rules import money
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Conflict, TieoutError
+from ledger.rules.facts import REFUSES_US
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
 
@@ -75,7 +77,7 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
         timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),
     )
     looked = _looked(operation, request)
-    return judge(
+    found = judge(
         looked.items,
         map=record,
         reference=operation.key,
@@ -85,6 +87,7 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
         why=looked.why,
         single_page=looked.single_page,
     )
+    return replace(found, refused=looked.status in REFUSES_US)
 
 
 def _looked(operation: Operation, request: LookRequest) -> Looked:

@@ -8,6 +8,7 @@ from ledger.rules.facts import (
     EXISTS,
     IN_USE,
     LEASE_EXPIRED,
+    LOOK_REFUSED,
     REFUSES_US,
     UNCONFIGURED,
     Facts,
@@ -108,8 +109,10 @@ def conclude(
 
 
 def _unready(facts: Facts) -> bool:
-    """Say whether Tieout could not even prepare the latest tries, as the destination is set up."""
+    """Say whether Tieout may not look before it sends, or could not even prepare the latest tries."""
     latest = facts.attempts[-UNREADY:]
+    if latest and latest[-1].error_code == LOOK_REFUSED:
+        return facts.by_tieout
     unready = all(one.error_code == UNCONFIGURED and one.started_at is None for one in latest)
     return facts.by_tieout and len(latest) == UNREADY and unready
 

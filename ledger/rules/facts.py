@@ -19,6 +19,8 @@ EXISTS = "exists"
 """The error code of an answer that says it is there already."""
 REFUSES_US = frozenset({401, 403})
 """Statuses of a rejection that is about our credentials, not about this operation."""
+LOOK_REFUSED = "look_refused"
+"""The error code of a try whose look before the send was answered by a refusal of our credentials."""
 UNCONFIGURED = "configuration"
 """The error code of a try that could not be prepared as its destination is set up."""
 DECLINED = "declined"

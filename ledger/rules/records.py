@@ -73,6 +73,8 @@ class Found:
     records: tuple[RecordSeen, ...] = ()
     others: int = 0
     why: str = ""
+    refused: bool = False
+    """Whether the destination refused our credentials instead of telling."""
 
     @property
     def match(self) -> RecordSeen | None:

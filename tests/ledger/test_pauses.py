@@ -32,7 +32,7 @@ from tests.databases import Clock, Database
 from tests.ledger.asking import refused
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once
-from tests.sandboxes import running_sandbox
+from tests.sandboxes import Sandbox, running_sandbox
 from tests.stories import Durban
 from tests.workers import one_round
 
@@ -140,6 +140,24 @@ def test_rules_that_cannot_be_read_pause_their_destination_as_one_case(clock: Cl
     one_round()
     assert [standing(waits), standing(doubtful)] == ["pending", "uncertain"]
     assert not Case.objects.open().exists()
+
+
+def test_a_refused_look_before_the_send_pauses_too_and_nothing_is_sent(
+    clock: Clock, sandbox: Sandbox
+) -> None:
+    durban = Durban(clock, sandbox.url)
+    OperationType.objects.update(contract={"idempotency": "none"}, retry={"attempts": 5})
+    sandbox.faults("error_before", "GET /invoices", arg=403)
+    looked, waits = durban.invoiced(1), durban.invoiced(2)
+    one_round()
+    assert [standing(looked), standing(waits)] == ["pending", "pending"]
+    assert "answered with status 403" in Pause.objects.get().why
+    assert Attempt.objects.count() == 1
+    resumed()
+    clock.advance(60)
+    one_round()
+    assert [standing(looked), standing(waits)] == ["completed", "completed"]
+    assert (sandbox.deliveries(looked.key), sandbox.deliveries(waits.key)) == (1, 1)
 
 
 def test_callers_wait_while_it_is_paused_and_claim_when_it_is_resumed(clock: Clock) -> None:

@@ -30,11 +30,11 @@ class ConfigurationError(TieoutError):
 
 
 class IncompletePull(Exception):
-    """A list was not read to its end, so nothing that is missing from it is absent."""
+    """A list was not read to its end, so nothing that is missing from it is absent; `status` ended it."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, status: int | None = None) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.status = reason, status
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,14 @@ class Looked:
     """What a look-up brought: decoded items, whether they were read to their end, and why not.
 
     `single_page`: there is no way to ask for more, so an item that was not asked for leaves the end unknown.
+    `status`: that of the answer which ended it.
     """
 
     items: tuple[object, ...]
     complete: bool
     why: str = ""
     single_page: bool = False
+    status: int | None = None
 
 
 class Connector(Protocol):

@@ -75,7 +75,9 @@ class HttpConnector:
             for page in paging.walk(listing, fetch):
                 items += page.items
         except IncompletePull as error:
-            return Looked(tuple(items), complete=False, why=error.reason, single_page=single_page)
+            return Looked(
+                tuple(items), complete=False, why=error.reason, single_page=single_page, status=error.status
+            )
         except (Malformed, ConfigurationError) as error:
             return Looked((), complete=False, why=error.detail, single_page=single_page)
         return Looked(tuple(items), complete=True, single_page=single_page)
@@ -159,7 +161,8 @@ class HttpConnector:
             return paging.Page(whole.headers, None, absent=True)
         if not 200 <= whole.status < 300 or whole.status == _PARTIAL:
             listed = ", which is no listed absence" if whole.status in (404, 410) else ""
-            raise IncompletePull(f"{self._title} answered with status {whole.status}{listed}.")
+            words = f"{self._title} answered with status {whole.status}{listed}."
+            raise IncompletePull(words, status=whole.status)
         body, readable, detail = _decode(whole)
         if not readable or not whole.body:
             raise IncompletePull(detail or f"{self._title} answered with nothing.")
