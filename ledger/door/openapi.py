@@ -25,6 +25,11 @@ KEY_HEADER: dict[str, Any] = {
     ]
 }
 EVERYWHERE = (400, 401, 403, 404, 408, 413, 500, 503)
+BY_THE_SERVER = {
+    414: "The address is over 8,190 bytes; the web server says so in HTML.",
+    431: "The headers are over 8 KiB; the web server says so in HTML.",
+}
+"""Refusals that no code of ours sees."""
 AGAINST_THE_RECORD = (409,)
 """Refusals of what does not fit what is on record."""
 AGAINST_ITS_PAYLOAD = (409, 422)
@@ -60,7 +65,8 @@ def answering(
     *statuses: int, schema: type[BaseModel] = AnswerOut, refusing: Sequence[int] = ()
 ) -> dict[int, Any]:
     """Return the statuses of an address: its answers, the refusals that are alike everywhere, and its own."""
-    return dict.fromkeys(statuses, schema) | dict.fromkeys(sorted((*EVERYWHERE, *refusing)), ProblemOut)
+    refusals = dict.fromkeys((*EVERYWHERE, *refusing), ProblemOut) | dict.fromkeys(BY_THE_SERVER)
+    return dict.fromkeys(statuses, schema) | dict(sorted(refusals.items()))
 
 
 class Documented(NinjaAPI):
@@ -98,7 +104,10 @@ def _never_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tell_answer(answer: dict[str, Any], status: int, name: str, *, writes: bool) -> None:
-    if status >= 400:
+    if status in BY_THE_SERVER:
+        answer["content"] = {"text/html": {}}
+        answer["description"] = BY_THE_SERVER[status]
+    elif status >= 400:
         told = problems_of(status)
         answer["content"] = {CONTENT_TYPE: {**answer["content"].pop(JSON), "examples": told}}
         answer["description"] = ", ".join(told)

@@ -104,7 +104,7 @@ def test_another_host_is_a_problem_document(api: Api) -> None:
     problem(answer, 400, "malformed")
 
 
-def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
+def test_openapi_lists_every_address(api: Api) -> None:
     document = api.http.get("/api/v1/openapi.json").json()
     assert document["openapi"].startswith("3.1")
     assert {(path, *sorted(methods)) for path, methods in document["paths"].items()} == {
@@ -118,13 +118,6 @@ def test_openapi_lists_every_address_with_its_refusals(api: Api) -> None:
     }
     for methods in document["paths"].values():
         for operation in methods.values():
-            refusals = {
-                status: answer for status, answer in operation["responses"].items() if status >= "400"
-            }
-            assert {"400", "401", "403", "404", "413", "503"} <= refusals.keys()
-            assert all(
-                list(answer["content"]) == ["application/problem+json"] for answer in refusals.values()
-            )
             assert operation["security"]
     handed = document["components"]["schemas"]["ClaimIn"]
     assert handed["additionalProperties"] is False
