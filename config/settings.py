@@ -84,8 +84,8 @@ def _database(url: str) -> dict[str, object]:
         **{django: str(parts.get(libpq) or "") for libpq, django in taken.items()},
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
-        # No pool: it hangs the queue's cluster.
-        "OPTIONS": {"application_name": "tieout", "connect_timeout": 10, **options},
+        # No pool: it hangs the queue's cluster. What asks to be prepared is (the fast path); nothing else is.
+        "OPTIONS": {"application_name": "tieout", "connect_timeout": 10, "prepare_threshold": 0, **options},
     }
 
 

@@ -3,30 +3,30 @@
 import json
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError
 
-from ledger.actions import claiming, resolving
-from ledger.actions.changing import change, locked
+from ledger.actions import claiming, resolving, statements
+from ledger.actions.changing import locked
+from ledger.actions.kinds import by_rules, version
 from ledger.actions.reading import correction_of
+from ledger.actions.statements import stored
 from ledger.actions.submission import (
     Prepared,
     Submission,
     key_for,
     prepare,
     refuse_changed,
-    type_named,
     with_kept_payload,
 )
-from ledger.models import Attempt, Operation
+from ledger.models import Attempt, Operation, OperationType
 from ledger.rules import keys, tokens
 from ledger.rules.decisions import Next, Step
-from ledger.rules.errors import AttemptIdElsewhere, Malformed, WrongDoor
+from ledger.rules.errors import AttemptIdElsewhere, LostRace, Malformed, WrongDoor
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.states import State
-from ledger.sql import statement
 
 Decision = Literal["proceed", "wait", "hold", "skip", "refuse"]
 
@@ -48,22 +48,24 @@ class Reply:
 
 def submit(submission: Submission, *, actor: str) -> Reply:
     """Take an operation that Tieout performs; the same one again is answered with where it stands."""
-    kind = type_named(submission.type_name)
+    return by_rules(submission.type_name, lambda kind: _submit(submission, kind, actor=actor))
+
+
+def _submit(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
     if not kind.by_tieout:
         raise WrongDoor(f"{kind.name} is performed by the caller: claim it at operations/claim.")
     if submission.attempt_id is not None or submission.lease_s is not None:
         raise Malformed("attempt_id and lease_s belong to a claim; Tieout makes its own attempts.")
     prepared = prepare(submission, kind)
-    operation_id = _accept(submission, prepared, actor=actor, claim=None)
-    if operation_id is not None:
-        operation = Operation.objects.select_related("operation_type__destination").get(pk=operation_id)
-        return Reply("proceed", operation, created=True, warnings=_warnings(prepared))
-    return _again(submission, prepared, actor=actor)
+    return _accept(submission, prepared, actor=actor) or _again(submission, prepared, actor=actor)
 
 
 def claim(submission: Submission, *, actor: str) -> Reply:
     """Claim an operation that the caller performs: proceed, wait, hold or skip."""
-    kind = type_named(submission.type_name)
+    return by_rules(submission.type_name, lambda kind: _claim(submission, kind, actor=actor))
+
+
+def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
     if kind.by_tieout:
         raise WrongDoor(f"{kind.name} is performed by Tieout: hand it over at operations.")
     lease_s = kind.lease_s if submission.lease_s is None else submission.lease_s
@@ -72,8 +74,6 @@ def claim(submission: Submission, *, actor: str) -> Reply:
     if submission.payload is None:
         submission = with_kept_payload(submission, kind)
     prepared = prepare(submission, kind)
-    if submission.attempt_id is not None:
-        _refuse_elsewhere(submission.attempt_id, prepared)
     ticket = claiming.Ticket(
         actor=actor,
         lease_s=lease_s,
@@ -82,41 +82,55 @@ def claim(submission: Submission, *, actor: str) -> Reply:
         run=submission.source.get("run", ""),
     )
     try:
-        operation_id = _accept(submission, prepared, actor=actor, claim=ticket)
-        attempt = Attempt.objects.filter(uid=ticket.attempt_uid).first() if operation_id else None
-        if operation_id is None or attempt is None:  # the key is taken, or its destination is paused
-            return _again(submission, prepared, actor=actor, ticket=ticket)
+        first = _accept(submission, prepared, actor=actor, ticket=ticket)
+        return first or _again(submission, prepared, actor=actor, ticket=ticket)
     except IntegrityError as error:
         if "caller_id" not in str(error):
             raise
         raise _elsewhere() from None
-    operation = Operation.objects.select_related("operation_type__destination").get(pk=operation_id)
-    return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=_warnings(prepared))
 
 
 def _accept(
-    submission: Submission, prepared: Prepared, *, actor: str, claim: claiming.Ticket | None
-) -> int | None:
-    """Write the operation, and the claim where there is one; None where the key is taken."""
-    values = _values(submission, prepared, actor=actor, ticket=claim)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(statement("accept"), values)
-        row = cursor.fetchone()
+    submission: Submission,
+    prepared: Prepared,
+    *,
+    actor: str,
+    ticket: claiming.Ticket | None = None,
+) -> Reply | None:
+    """Write the operation, and the claim where there is a ticket; None where it must be asked again.
+
+    Then the key is taken, or the destination is paused.
+    """
+    values = _values(submission, prepared, actor=actor, ticket=ticket)
+    row = None
+    while row is None:
+        try:
+            row = statements.run("accept", values)
+        except IntegrityError as error:
+            # It waited for a key that was then given up: the lease begins now.
+            if "lease_until" not in str(error):
+                raise
+            continue
         if row is None:
-            return None
-        operation_id: int = row[0]
-        # The insert may have waited long for a key that was then given up: no lease is born expired.
-        if claim is not None and row[1] is not None and row[1] < claim.lease_s - 1:
-            _whole_lease(operation_id, claim)
-    return operation_id
+            raise LostRace(
+                f"The rules of {prepared.operation_type.name} have just been changed. Send it again."
+            )
+    if row["id"] is None or (ticket is not None and row["attempt_id"] is None):
+        return None
+    operation = stored(Operation, values | row)
+    operation.operation_type = prepared.operation_type
+    warnings = _warnings(prepared)
+    if ticket is None:
+        return Reply("proceed", operation, created=True, warnings=warnings)
+    attempt = _attempt(operation, values | row)
+    return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=warnings)
 
 
-def _whole_lease(operation_id: int, claim: claiming.Ticket) -> None:
-    with locked(operation_id) as (operation, now):
-        until = now + timedelta(seconds=claim.lease_s)
-        operation.attempts.update(lease_until=until)
-        reason = "The key was waited for; the lease begins now."
-        change(operation, kind="claimed", actor=claim.actor, reason=reason, lease_until=until)
+def _attempt(operation: Operation, written: dict[str, Any]) -> Attempt:
+    own = {"id": written["attempt_id"], "uid": written["attempt_uid"], "number": 1}
+    attempt = stored(Attempt, written | own | {"started_at": written["first_sent_at"]})
+    attempt.operation = operation
+    return attempt
 
 
 def _values(
@@ -127,6 +141,7 @@ def _values(
     return {
         "uid": prepared.uid,
         "type_id": kind.pk,
+        "version": version(kind),
         "key": prepared.key,
         "description": submission.description,
         "subject": submission.subject,
@@ -136,7 +151,7 @@ def _values(
         "source_reference": source.get("reference", ""),
         "source_version": source.get("version", ""),
         "payload_digest": prepared.payload_digest,
-        "leaf_digests": json.dumps(prepared.leaf_digests()),
+        "leaves": json.dumps(prepared.leaf_digests()),
         "payload_sealed": prepared.sealed(),
         "idempotency_key": key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
         "actor": actor,
@@ -144,8 +159,6 @@ def _values(
         "data": json.dumps({"source": {**source}} if source else {}),
         "claimed": ticket is not None,
         "started": ticket is not None and ticket.started,
-        "contract": json.dumps(kind.contract),
-        "account": kind.destination.account,
         "lease_s": ticket.lease_s if ticket else 0,
         "attempt_uid": ticket.attempt_uid if ticket else None,
         "caller_id": ticket.caller_id if ticket else None,
@@ -157,8 +170,15 @@ def _again(
     submission: Submission, prepared: Prepared, *, actor: str, ticket: claiming.Ticket | None = None
 ) -> Reply:
     """Answer for an operation that exists: what the winner wrote is read, and decides."""
-    found = Operation.objects.get(operation_type=prepared.operation_type, key=prepared.key)
+    if submission.attempt_id is not None:
+        _refuse_elsewhere(submission.attempt_id, prepared)
+    row = statements.run("known", {"type_id": prepared.operation_type.pk, "key": prepared.key})
+    assert row is not None, "an accepted operation is never removed"
+    found = stored(Operation, row)
     refuse_changed(found, prepared)
+    if found.state == State.COMPLETED:
+        found.operation_type = prepared.operation_type
+        return _done(found)
     with locked(found.pk) as (operation, now):
         if operation.state == State.RUNNING and operation.lease_until and operation.lease_until <= now:
             resolving.expire_locked(operation, now, actor="policy")
@@ -178,10 +198,14 @@ def _again(
         return _standing(operation, step)
 
 
+def _done(operation: Operation) -> Reply:
+    return Reply("skip", operation, replayed=True, reason="It is done.")
+
+
 def _standing(operation: Operation, step: Step) -> Reply:
     """Say where an operation stands that nobody may claim now."""
     if operation.state == State.COMPLETED:
-        return Reply("skip", operation, replayed=True, reason="It is done.")
+        return _done(operation)
     stands = correction_of(operation)
     if stands is not None and operation.state == State.FAILED:
         if stands.state == State.COMPLETED:

@@ -6,13 +6,14 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
-from ledger.actions import resolving
+from ledger.actions import resolving, statements
 from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.claiming import operation_of
 from ledger.actions.holding import close_corrected
+from ledger.actions.statements import stored
 from ledger.actions.told import LATE_MAX, THERE, check_told, heed_late, hold_doubled, kept_alike
 from ledger.models import Attempt, Operation
 from ledger.rules import tokens
@@ -21,10 +22,9 @@ from ledger.rules.errors import OutcomeDiffers, StaleToken, TieoutError
 from ledger.rules.outcomes import Report
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import Evidence, Outcome, State
-from ledger.sql import statement
 
-REVISION_OF_A_FIRST_SUCCESS = 3
-"""Accepted, started, succeeded; where more has happened, another success may have been told."""
+REVISION_OF_A_FIRST_TRY = 2
+"""Claimed as it was accepted, and started; where more has happened, another success may have been told."""
 
 
 def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Reply:
@@ -32,13 +32,10 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
 
     Raises StaleToken and OutcomeDiffers for what comes under a void token or contradicts; both are kept.
     """
-    if report.outcome is Outcome.SUCCEEDED and _complete(
-        attempt_uid, token=token, report=report, actor=actor
-    ):
-        operation = Operation.objects.select_related("operation_type__destination").get(
-            attempts__uid=attempt_uid
-        )
-        return Reply("skip", operation)
+    if report.outcome is Outcome.SUCCEEDED:
+        completed = _complete(attempt_uid, token=token, report=report, actor=actor)
+        if completed is not None:
+            return _reply(completed)
     refusal: TieoutError | None = None
     with locked(operation_of(attempt_uid)) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
@@ -55,8 +52,8 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
     return _reply(operation)
 
 
-def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> bool:
-    """Complete under a living token, in one statement."""
+def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Operation | None:
+    """Complete under a living token, in one statement; None where the long way must say why not."""
     told: dict[str, object] = {"outcome": "succeeded", "reference": report.destination_reference}
     if report.replayed:
         told["replayed"] = True
@@ -69,18 +66,19 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
         "outcome_digest": _digest(report),
         "actor": actor,
         "data": json.dumps(told),
+        "revision_max": REVISION_OF_A_FIRST_TRY,
     }
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(statement("complete"), values)
-        row = cursor.fetchone()
+    row = statements.run("complete", {**values, "whole_story": False})
+    if row is not None:
+        return stored(Operation, row)
+    with transaction.atomic():
+        row = statements.run("complete", {**values, "whole_story": True})
         if row is None:
-            return False
-        operation_id, revision, corrects_id = row
-        if revision > REVISION_OF_A_FIRST_SUCCESS or corrects_id is not None:
-            with locked(operation_id) as (operation, now):
-                check_told(operation, now)
-                close_corrected(operation)
-    return True
+            return None
+        with locked(row["id"]) as (operation, now):
+            check_told(operation, now)
+            close_corrected(operation)
+            return operation
 
 
 def _close(operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str) -> None:

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -62,12 +63,17 @@ class Prepared:
 
 def digest_keys() -> Keyring:
     """Return the keys that digests are made with."""
-    return Keyring.parse(settings.DIGEST_KEYS, "DIGEST_KEYS")
+    return _keyring(settings.DIGEST_KEYS, "DIGEST_KEYS")
 
 
 def payload_keys() -> Keyring:
     """Return the keys that payloads are sealed with."""
-    return Keyring.parse(settings.PAYLOAD_KEYS, "PAYLOAD_KEYS")
+    return _keyring(settings.PAYLOAD_KEYS, "PAYLOAD_KEYS")
+
+
+@lru_cache(maxsize=4)
+def _keyring(text: str, name: str) -> Keyring:
+    return Keyring.parse(text, name)
 
 
 def key_for(kind: OperationType, key: str, *, generation: int, key_max: int) -> str:

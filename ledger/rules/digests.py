@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 
 import rfc8785
 
@@ -166,10 +167,15 @@ def _amount_text(amount: Decimal | None, currency: str | None) -> str | None:
 
 
 def _leaf(secret: bytes, place: str | Segments, value: object) -> str:
-    # json.dumps writes a path in one way only, in a third of the time; neither part can hold a line break.
-    message = b"tieout/leaf/1\n%b\n%b" % (json.dumps(place).encode(), canonical(value))
+    message = b"tieout/leaf/1\n%b\n%b" % (_place(place), canonical(value))
     digest = hmac.digest(secret, message, "sha256")
     return base64.urlsafe_b64encode(digest[:LEAF_BYTES]).decode().rstrip("=")
+
+
+@lru_cache(maxsize=1024)
+def _place(place: str | Segments) -> bytes:
+    # json.dumps writes a path in one way only, in a third of the time; neither part can hold a line break.
+    return json.dumps(place).encode()
 
 
 def _leaves(value: object, path: Segments) -> Iterator[tuple[Segments, object]]:

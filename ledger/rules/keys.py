@@ -89,6 +89,8 @@ def template_errors(template: str) -> list[str]:
 
 def look_alikes(key: str) -> frozenset[str]:
     """Return the other spellings that Unicode calls the same, so that a warning is due where one is used."""
+    if key.isascii():
+        return frozenset()
     return frozenset(unicodedata.normalize(form, key) for form in _FORMS) - {key}
 
 
@@ -99,9 +101,10 @@ def _is_blank(key: str) -> bool:
 def _what_is_wrong(key: str) -> str:
     if len(key) > MAX_LENGTH:
         return f"has {len(key)} characters; {MAX_LENGTH} are the most"
-    if any(unicodedata.category(character) in _CONTROLS or character in DIRECTIONS for character in key):
+    plain = key.isascii() and key.isprintable()
+    if not plain and any(unicodedata.category(one) in _CONTROLS or one in DIRECTIONS for one in key):
         return "has control characters"
-    if _UNSEEN & set(key):
+    if not plain and _UNSEEN & set(key):
         return "has characters that cannot be seen"
     if key != key.strip():
         return "has white space at its beginning or end"

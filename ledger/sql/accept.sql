@@ -1,11 +1,15 @@
 -- Accept an operation and, where the caller performs it, claim it in the same breath: operation, attempt and
--- events in one statement. No row comes back where the key is taken: whoever wrote it first decides. While the
--- destination is paused nothing is claimed: the operation only waits.
+-- events in one statement. No row comes back where the rules of its type are no longer the ones that it was
+-- prepared by; a row without an id where the key is taken: whoever wrote it first decides. While the destination
+-- is paused nothing is claimed: the operation only waits. The insert may wait long for a key that is then given
+-- up. A lease that has lost more than a second by that is left out, which no attempt can be without: nothing is
+-- written then.
 WITH asked AS (
-    SELECT %(claimed)s AND NOT EXISTS (
-        SELECT FROM ledger_pause AS pause JOIN ledger_operationtype AS kind USING (destination_id)
-        WHERE kind.id = %(type_id)s AND pause.resumed_at IS NULL
+    SELECT t.contract, d.account, %(claimed)s AND NOT EXISTS (
+        SELECT FROM ledger_pause WHERE destination_id = d.id AND resumed_at IS NULL
     ) AS claimed
+    FROM ledger_operationtype AS t JOIN ledger_destination AS d ON d.id = t.destination_id
+    WHERE t.id = %(type_id)s AND t.xmin::text || '/' || d.xmin::text = %(version)s::text
 ), operation AS (
     INSERT INTO ledger_operation (
         uid, operation_type_id, key, state, description, subject, amount, currency,
@@ -14,35 +18,41 @@ WITH asked AS (
         lease_until, next_try_at, look_count, destination_reference, evidence, evidence_by, first_cause
     )
     SELECT
-        %(uid)s, %(type_id)s, %(key)s, CASE WHEN claimed THEN 'running' ELSE 'pending' END,
-        %(description)s, %(subject)s, %(amount)s, %(currency)s,
-        %(source_system)s, %(source_reference)s, %(source_version)s,
-        %(payload_digest)s, %(leaf_digests)s::jsonb, %(payload_sealed)s,
-        %(idempotency_key)s, 1,
+        %(uid)s::uuid, %(type_id)s, %(key)s::text, CASE WHEN claimed THEN 'running' ELSE 'pending' END,
+        %(description)s::text, %(subject)s::text, %(amount)s::numeric, %(currency)s::text,
+        %(source_system)s::text, %(source_reference)s::text, %(source_version)s::text,
+        %(payload_digest)s::text, %(leaves)s::jsonb, %(payload_sealed)s::bytea,
+        %(idempotency_key)s::text, 1,
         CASE WHEN claimed AND %(started)s THEN tieout_now() END,
-        CASE WHEN claimed THEN %(contract)s::jsonb END, CASE WHEN claimed THEN %(account)s ELSE '' END,
+        CASE WHEN claimed THEN contract END,
+        CASE WHEN claimed THEN account ELSE '' END,
         1, CASE WHEN claimed THEN 1 ELSE 0 END,
         CASE WHEN claimed THEN tieout_now() + make_interval(secs => %(lease_s)s) END,
         CASE WHEN NOT claimed THEN tieout_now() END,
         0, '', '', '', ''
     FROM asked
     ON CONFLICT (operation_type_id, key) DO NOTHING
-    RETURNING id, lease_until, payload_digest, idempotency_key, state
+    RETURNING *
 ), attempt AS (
     INSERT INTO ledger_attempt (
         uid, operation_id, number, caller_id, token_hash, actor, run, idempotency_key, payload_digest,
         lease_until, started_at, error_code, message, destination_reference, outcome_digest
     )
-    SELECT %(attempt_uid)s, id, 1, %(caller_id)s, %(token_hash)s, %(actor)s, %(run)s, idempotency_key, payload_digest,
-        lease_until, CASE WHEN %(started)s THEN tieout_now() END, '', '', '', ''
+    SELECT %(attempt_uid)s::uuid, id, 1, %(caller_id)s::uuid, %(token_hash)s::text, %(actor)s::text, %(run)s::text,
+        idempotency_key, payload_digest,
+        CASE WHEN lease_until > tieout_now() + make_interval(secs => %(lease_s)s - 1) THEN lease_until END,
+        first_sent_at, '', '', '', ''
     FROM operation WHERE state = 'running'
     RETURNING id
 ), event AS (
     INSERT INTO ledger_event (uid, operation_id, attempt_id, kind, actor, reason, state_from, state_to, revision, data)
-    SELECT gen_random_uuid(), id, NULL, 'accepted', %(actor)s, 'Handed over.', '', state, 1, %(data)s::jsonb
+    SELECT gen_random_uuid(), id, NULL, 'accepted', %(actor)s::text, 'Handed over.', '', state, 1, %(data)s::jsonb
     FROM operation
     UNION ALL
-    SELECT gen_random_uuid(), operation.id, attempt.id, 'claimed', %(actor)s, 'First try.', '', state, 1, '{}'::jsonb
+    SELECT gen_random_uuid(), operation.id, attempt.id, 'claimed', %(actor)s::text, 'First try.', '', state, 1,
+        '{}'::jsonb
     FROM operation, attempt
 )
-SELECT id, extract(epoch FROM lease_until - tieout_now()) AS lease_left_s FROM operation
+SELECT operation.id, state, accepted_at, changed_at, operation.lease_until, next_try_at, first_sent_at, held_at,
+    corrects_id, corrected_at, destination_reference, evidence, first_cause, attempt.id AS attempt_id
+FROM asked LEFT JOIN operation ON true LEFT JOIN attempt ON true

@@ -19,7 +19,6 @@ import uuid
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection
 
 from ledger import actions
 from ledger.actions import Report
@@ -339,20 +338,3 @@ def test_a_void_token_that_names_a_second_record_opens_a_case_too(clock: Clock, 
         else:
             record(attempt, token, make.done("INV-2"))
     assert make.case_of(sound(operation)) == CaseKind.SEVERAL
-
-
-def test_a_success_costs_one_statement(database: Database) -> None:
-    _, attempt, token = make.claimed(make.kind())
-    with connection.execute_wrapper(counting := Counting()):
-        record(attempt, token, make.done())
-    assert counting.writes == 1
-
-
-class Counting:
-    """Counts statements that write."""
-
-    writes = 0
-
-    def __call__(self, execute: object, sql: str, *rest: object) -> object:
-        self.writes += "UPDATE" in sql or "INSERT" in sql
-        return execute(sql, *rest)  # type: ignore[operator]

@@ -1,0 +1,150 @@
+"""The fast path: one statement for a first claim, one for its success, by rules that are never outdated."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connection, models
+
+from ledger import actions
+from ledger.actions import Reply
+from ledger.models import Destination, Operation, OperationType
+from ledger.rules.errors import Malformed, TieoutError, WrongDoor
+from ledger.sql import statement
+from tests import factories as make
+from tests.databases import Database
+
+
+class Counting:
+    """Counts the statements that go to the database."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, execute: Callable[..., object], sql: str, *rest: object) -> object:
+        self.count += 1
+        return execute(sql, *rest)
+
+
+def counted(ask: Callable[[], Reply]) -> tuple[Reply, int]:
+    with connection.execute_wrapper(counting := Counting()):
+        reply = ask()
+    return reply, counting.count
+
+
+def test_claims_and_successes_cost_as_few_statements_as_can_be(database: Database) -> None:
+    """What each is told is what is stored, too.
+
+    | asked                       | statements |
+    |-----------------------------|------------|
+    | a first claim               | 1          |
+    | its success                 | 1          |
+    | a claim of what is done     | 2          |
+    | an operation handed over    | 1          |
+    """
+    reminder, invoice = make.reminder_type(), make.invoice_type()
+    make.claimed(reminder, "remembers the rules")
+    make.handed(invoice, "remembers the rules")
+    claim = lambda: actions.claim(make.submission(reminder), actor="api:shop")  # noqa: E731
+    first, claims = counted(claim)
+    as_stored(first)
+    _, attempt, token = make.held(first)
+    done, successes = counted(
+        lambda: actions.record(attempt.uid, token=token, report=make.done(), actor="api:shop")
+    )
+    as_stored(done)
+    again, repeated = counted(claim)
+    as_stored(again)
+    handed, submissions = counted(lambda: actions.submit(make.submission(invoice), actor="api:shop"))
+    as_stored(handed)
+    assert [one.decision for one in (first, done, again, handed)] == ["proceed", "skip", "skip", "proceed"]
+    assert (claims, successes, repeated, submissions) == (1, 1, 2, 1)
+
+
+def as_stored(reply: Reply) -> None:
+    """Hold every column of a reply's rows to what the database has; the other columns come when asked for."""
+    for row in filter(None, (reply.operation, reply.attempt)):
+        fresh = type(row)._default_manager.get(pk=row.pk)
+        given = {field.attname for field in row._meta.concrete_fields} - row.get_deferred_fields()
+        assert columns(row, given) == columns(fresh, given)
+        assert "uid" in given
+    assert reply.operation.leaf_digests == make.again(reply.operation).leaf_digests
+
+
+def columns(row: models.Model, names: set[str]) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in sorted(names)}
+
+
+TYPES, DESTINATIONS = OperationType.objects, Destination.objects
+SEND = {"path": "/", "set": {"metadata.operation": "{key}"}}
+
+
+def test_rules_that_change_hold_from_the_next_claim_on(database: Database) -> None:
+    """Whoever changes them, and whether or not they say that they did.
+
+    | changed           | the next claim                                                    |
+    |-------------------|-------------------------------------------------------------------|
+    | contract          | is made under the new one                                         |
+    | account           | goes to the new one, under another key                            |
+    | lease             | is as long                                                        |
+    | what must be set  | is refused, and no longer when that is taken back                 |
+    | who performs      | is refused, and no longer when that is taken back                 |
+    """
+    kind = make.reminder_type()
+    before = claim(1)
+
+    TYPES.update(contract=make.CONTRACT)
+    assert claim(2).contract_first == make.CONTRACT != before.contract_first
+
+    DESTINATIONS.update(account="other")
+    moved = claim(3)
+    assert moved.account_first == "other"
+    key = moved.idempotency_key
+    DESTINATIONS.update(account="main")
+    assert claim(3).idempotency_key == key, "the key is stored"
+
+    TYPES.update(lease_s=7)
+    taken = claim(4)
+    assert taken.lease_until is not None
+    assert round((taken.lease_until - taken.accepted_at).total_seconds()) == 7
+
+    for rules, refused in (
+        ({"calls": {**kind.calls, "send": SEND}}, Malformed),
+        ({"calls": kind.calls}, None),
+        ({"performed_by": "tieout"}, WrongDoor),
+        ({"performed_by": "caller"}, None),
+    ):
+        TYPES.update(**rules)
+        assert refusal(5) is refused
+
+
+def claim(order: int) -> Operation:
+    reply = actions.claim(make.submission(TYPES.get(), f"order/{order}"), actor="api:shop")
+    return Operation.objects.get(pk=reply.operation.pk)
+
+
+def refusal(order: int) -> type[TieoutError] | None:
+    try:
+        claim(order)
+    except TieoutError as refused:
+        return type(refused)
+    return None
+
+
+def test_a_success_is_found_by_unique_ids_however_few_are_open(database: Database) -> None:
+    """A plan is kept by its connection, and many may be open later."""
+    make.claimed(make.reminder_type())
+    values: dict[str, str | int | bool] = {
+        **dict.fromkeys(("reference", "outcome_digest", "token_hash", "actor"), "x"),
+        "attempt_uid": "00000000-0000-0000-0000-000000000001",
+        "http_status": 201,
+        "replayed": False,
+        "whole_story": False,
+        "revision_max": 2,
+        "data": "{}",
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement('complete')}", values)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    used = {line.split(" using ")[1].split()[0] for line in plan.splitlines() if " using " in line}
+    assert used == {"ledger_attempt_uid_key", "ledger_attempt_pkey", "ledger_operation_pkey"}, plan
+    assert "Seq Scan" not in plan, plan
