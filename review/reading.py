@@ -260,7 +260,8 @@ def read(operation: Operation, person: User) -> Reading:
         attempts=attempts,
         lookups=list(operation.lookups.order_by("-id")[:LOOKUPS_SHOWN]),
         permits=list(operation.permits.order_by("id")),
-        events=list(operation.events.order_by("-id")[:EVENTS_SHOWN]),
+        # Heartbeats are on record; here they would crowd out what happened, and a try says its lease's end.
+        events=list(operation.events.exclude(kind=actions.EXTENDED).order_by("-id")[:EVENTS_SHOWN]),
         case=operation.cases.open().first(),
         pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_lookup(operation, tuple(attempts)),

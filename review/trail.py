@@ -10,7 +10,6 @@ _DID = {
     "accepted": "handed it over.",
     "claimed": "claimed a try.",
     "started": "began to send.",
-    "extended": "was still at work.",
     "recorded": "recorded what came back.",
     "late": "reported late.",
     "expired": "ended a try whose sender fell silent.",

@@ -6,7 +6,7 @@ from ledger.actions.asking import needs_second
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
-from ledger.actions.extending import extend
+from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.keeping import remove_payload
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.pausing import pause, resume
@@ -19,6 +19,7 @@ from ledger.actions.submission import Submission, open_payload
 from ledger.rules.outcomes import Report
 
 __all__ = [
+    "EXTENDED",
     "Claimed",
     "Correction",
     "Reply",

@@ -11,6 +11,9 @@ from ledger.rules.digests import same
 from ledger.rules.errors import StaleToken
 from ledger.rules.states import State
 
+EXTENDED = "extended"
+"""The kind of a heartbeat's event."""
+
 
 def extend(attempt_uid: uuid.UUID, *, token: str, lease_s: float | None, actor: str) -> Attempt:
     """Let a living lease last `lease_s` seconds from now, or the type's own length; it never ends sooner.
@@ -39,7 +42,7 @@ def extend(attempt_uid: uuid.UUID, *, token: str, lease_s: float | None, actor: 
         attempt.save(update_fields=["lease_until"])
         change(
             operation,
-            kind="extended",
+            kind=EXTENDED,
             actor=actor,
             reason="Still at work: the lease lasts longer.",
             attempt=attempt,

@@ -21,6 +21,7 @@ from ledger import actions
 from ledger.models import Operation
 from ledger.rules.states import CaseKind, Standing
 from ledger.worker.sweep import Sweep
+from review.reading import EVENTS_SHOWN
 from tests import factories, stories
 from tests.databases import Clock
 from tests.people import browser_of
@@ -191,6 +192,16 @@ def test_running(durban: stories.Durban) -> None:
         "Sent 09:42. Answer expected by 09:43.",
     )
     assert ">Check Durban Books now<" not in shown(operation)
+
+
+def test_heartbeats_do_not_crowd_out_what_happened(durban: stories.Durban) -> None:
+    kind = factories.reminder_type(name="reminder.long")
+    operation, attempt, token = factories.claimed(kind)
+    for _ in range(EVENTS_SHOWN):
+        durban.clock.advance(30)
+        actions.extend(attempt.uid, token=token, lease_s=None, actor="api:shop")
+    assert operation.events.filter(kind=actions.EXTENDED).count() == EVENTS_SHOWN
+    says(operation, "handed it over", "Answer expected by 10:13")
 
 
 def test_pending(durban: stories.Durban) -> None:
