@@ -77,6 +77,7 @@ def change(
     for name, value in fields.items():
         setattr(operation, name, value)
     operation.revision = revision
+    operation.__dict__.pop("changed_at", None)  # the database said it: whoever asks reads it from there
     told = [name for name, value in fields.items() if isinstance(value, TieoutNow)]
     if told:
         operation.refresh_from_db(fields=told)

@@ -43,7 +43,6 @@ def told(
 ) -> dict[str, Any]:
     """Return the members that answers and problem documents have in common."""
     to_a_person = decision == "hold" or operation.held_at is not None
-    operation.refresh_from_db(fields=["changed_at"])  # the database's own word for when it changed
     return {
         "decision": decision,
         "operation": operation_members(request, operation, correction=actions.correction_of(operation)),
