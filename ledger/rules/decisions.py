@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from ledger.rules.facts import (
     EXISTS,
-    IN_USE,
     LEASE_EXPIRED,
     LOOK_REFUSED,
     REFUSES_US,
@@ -220,7 +219,7 @@ def _look(facts: Facts, found: LookupFact | None, now: datetime, jitter: float) 
     latest = facts.latest
     if found is None:
         at = now
-        if latest is not None and latest.error_code == IN_USE and latest.sender_ended_at is not None:
+        if latest is not None and facts.key_in_use(latest) and latest.sender_ended_at is not None:
             at = max(now, latest.sender_ended_at + timedelta(seconds=facts.policy.base_s))
         return Step(Next.LOOK, "It may have happened: the destination is looked at.", at=at)
     if found.verdict is Verdict.ABSENT and found.proof:

@@ -222,8 +222,13 @@ class Facts:
         status = attempt.http_status or 0
         if not attempt.present_key or status < 400:
             return False
-        passing = attempt.error_code == IN_USE or attempt.outcome is Outcome.RETRYABLE
+        passing = attempt.outcome is Outcome.RETRYABLE or self.key_in_use(attempt)
         return attempt.replayed or (not passing and self.contract.saves_error(status))
+
+    def key_in_use(self, attempt: AttemptFact) -> bool:
+        """Say whether a try was answered that its key is being worked on; a caller tells the status alone."""
+        told = attempt.outcome is Outcome.UNCERTAIN and attempt.http_status in self.contract.in_use
+        return attempt.error_code == IN_USE or told
 
     @property
     def declined(self) -> bool:

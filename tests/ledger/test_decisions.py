@@ -300,6 +300,11 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
         Next.PERMIT,
         None,
     ),
+    "no look-up, a caller was told that the key is in use": (
+        {**NO_LOOK, "contract": contract(saves="all"), "attempts": (attempt(http_status=409),)},
+        Next.PERMIT,
+        None,
+    ),
     "no look-up, the key is in use, last try": (
         {**NO_LOOK, "policy": ONE_TRY, "attempts": (attempt(http_status=409, error_code=IN_USE),)},
         Next.HOLD,
