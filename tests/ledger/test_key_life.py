@@ -27,7 +27,9 @@ from ledger.rules.leaves import seven
 from ledger.rules.states import State
 from ledger.worker import tasks
 from tests import factories as make
-from tests.databases import Clock, Database, Template
+from tests.databases import Clock, Database
+from tests.doors import clock as clock
+from tests.doors import database as database
 from tests.ledger import odd_connectors
 from tests.ledger.finds import standing
 from tests.sandboxes import Sandbox, running_sandbox
@@ -39,23 +41,8 @@ HOUR = 3600
 
 
 @pytest.fixture(scope="module")
-def database(template: Template) -> Iterator[Database]:
-    """One database for the module: its tests use types and keys of their own."""
-    with template.clone() as clone:
-        yield clone
-
-
-@pytest.fixture(scope="module")
-def clock(database: Database) -> Clock:
-    """One clock for the module; it is only ever moved on."""
-    return Clock.put_into(database)
-
-
-@pytest.fixture(scope="module")
-def books(
-    clock: Clock, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any
-) -> Iterator[Sandbox]:
-    """One sandbox for the module, with a record that a look-up can prove itself on."""
+def books(clock: Clock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """One sandbox for the module, and the destination that it is."""
     with running_sandbox(tmp_path_factory.mktemp("books")) as sandbox:
         make.destination(connection={"base_url": sandbox.url, "timeout": 2})
         yield sandbox
