@@ -65,7 +65,8 @@ def _found(asked: ListIn, kinds: Sequence[OperationType]) -> Iterator[Operation]
     now = database_now()
     paused = {*Pause.objects.open().values_list("destination_id", flat=True)}
     callers = [kind for kind in kinds if not kind.by_tieout and kind.destination_id not in paused]
-    due = operations.filter(next_try_at__lte=now)  # in the order of a stretch, not of the next try
+    # In the order of a stretch, not of the next try; what is held waits for a person.
+    due = operations.filter(next_try_at__lte=now, held_at=None)
     # Read first, for they are few: the database might as well look for a permit of every operation.
     permits = Permit.objects.in_effect(now).values_list("operation_id", flat=True)
     permitted = operations.filter(pk__in=[*permits, NONE])

@@ -12,6 +12,7 @@ import pytest
 from ledger import actions
 from ledger.models import Operation, OperationType, Permit
 from ledger.rules import cursors
+from ledger.rules.states import CaseKind
 from tests.doors import PAYLOAD, Api, new_key, problem
 from tests.doors import api as api
 from tests.doors import clock as clock
@@ -166,10 +167,13 @@ def test_claimable_is_what_a_caller_may_claim_now(api: Api) -> None:
     kind = another("reminder.send").name
     for key, outcome, wait_s in (
         ("due", "retryable", 0),
+        ("stopped", "retryable", 0),
         ("later", "retryable", 3600),
         ("over", "succeeded", None),
     ):
         api.outcome(api.claimed(key, type=kind), outcome, **({"retry_after_s": wait_s} if wait_s else {}))
+    stopped = Operation.objects.get(key="stopped", operation_type__name=kind)
+    actions.hold(stopped.pk, kind=CaseKind.THERE_AFTER_ALL, actor="reconciliation 1", reason="It is there.")
     api.clock.advance(60)
     for key in ("held", "allowed", "not yet", "withdrawn"):
         api.outcome(api.claimed(key, type=kind), "uncertain")
