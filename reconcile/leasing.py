@@ -34,7 +34,7 @@ LIST = "SELECT run.id FROM reconcile_run AS run WHERE {abandoned} ORDER BY run.i
 TAKE = """
 UPDATE reconcile_run AS run
 SET hold = run.hold + 1, lease_until = tieout_now() + make_interval(secs => %(lease_s)s),
-    session_pid = pg_backend_pid(), session_since = {since}
+    session_pid = pg_backend_pid(), session_since = {since}, nudged_at = NULL
 WHERE run.id = %(run)s AND {abandoned}
 RETURNING run.id
 """

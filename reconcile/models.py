@@ -110,7 +110,7 @@ class Run(models.Model):
     session_since = models.DateTimeField(null=True)
     """The database session of the process that has it; when the session is gone, so is the process."""
     nudged_at = models.DateTimeField(null=True)
-    """When a worker was last told to take it over."""
+    """When a worker was last told to take it; empty again once a process has it."""
     pages = models.JSONField(default=list)
     """How many records each page of the destination's list held."""
     records = models.PositiveIntegerField(default=0)

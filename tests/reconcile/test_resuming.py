@@ -185,6 +185,8 @@ def test_61_a_run_is_not_taken_from_a_process_that_is_at_work(listed: Books, clo
     assert taken is not None
     with pytest.raises(LostRun, match="given up for dead"):
         execute(run)
+    Run.objects.update(lease_until=TieoutNow())
+    assert scheduling.sweep() == 1, "a worker is told at once when a process that had it is gone as well"
     execute(taken)
     run.refresh_from_db()
     assert run.state == "done"
