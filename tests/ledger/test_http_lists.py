@@ -300,6 +300,37 @@ def test_a_misbehaving_destination_is_could_not_look_never_absent(sandbox: Sandb
     assert verdict(connector(sandbox.url).look_up(looking())) is Verdict.COULD_NOT_LOOK
 
 
+@pytest.mark.parametrize(("paging", "answer"), STYLES, ids=[answer.__name__ for _, answer in STYLES])
+def test_a_list_goes_on_from_the_place_of_each_page_and_says_where_it_does_not(
+    paging: dict[str, object], answer: Callable[[str, dict[str, str]], object]
+) -> None:
+    """Where the last page was not known to be the last, nothing comes from its place, and that is no end."""
+    with serving(scripted(answer)) as wire:
+        http, whole = connector(wire.url), listing(paging=paging)
+        pages = list(http.pages(whole))
+        assert [page.items for page in pages] == PAGES
+        for number, page in enumerate(pages, start=1):
+            if page.place is None:
+                assert number == len(PAGES)
+                continue
+            place = json.loads(json.dumps(page.place))
+            assert wire.url not in json.dumps(place)
+            rest = http.pages(replace(whole, place=place))
+            if number == len(PAGES):
+                with pytest.raises(IncompletePull, match="Nothing came"):
+                    list(rest)
+            else:
+                assert [page.items for page in rest] == PAGES[number:]
+
+
+def test_a_list_that_starts_again_where_it_was_to_go_on_is_incomplete() -> None:
+    """A destination that no longer knows a cursor gives page one."""
+    with serving(scripted(lambda path, query: by_cursor(path, {}))) as wire:
+        first = next(connector(wire.url).pages(listing()))
+        with pytest.raises(IncompletePull, match="started again"):
+            list(connector(wire.url).pages(replace(listing(), place=first.place)))
+
+
 def test_a_list_that_restarts_is_incomplete(sandbox: Sandbox) -> None:
     for number in range(5):
         made(sandbox, f"{KEY}/{number}")
