@@ -11,7 +11,7 @@ COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet -
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(CORES) --dist=loadgroup
 
-.PHONY: demo serve test test-postgres15 check dev lock
+.PHONY: demo serve test test-postgres15 check bench dev lock
 
 demo: $(RUNTIME)
 	exec $(BIN)/python -m config.demo
@@ -35,11 +35,16 @@ check: $(DEVELOPMENT)
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python .ci/audit.py requirements.lock
 
+# BENCH="--readme" prints the README's tables; --help names the rest.
+bench: $(DEVELOPMENT)
+	$(BIN)/python -m tests.bench $(BENCH)
+
 dev: $(DEVELOPMENT)
 
 lock: $(DEVELOPMENT)
 	$(COMPILE) $(UPGRADE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) $(UPGRADE) pyproject.toml --group dev --constraint requirements.lock --output-file requirements-test.lock
+	$(COMPILE) $(UPGRADE) tests/bench/peer.in --output-file tests/bench/peer.lock
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tieout needs Python 3.11 or newer; set PYTHON.")'

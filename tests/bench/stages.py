@@ -1,0 +1,145 @@
+"""Where the time of one operation over HTTP goes: our own stages, timed apart from what they call."""
+
+import io
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tests.bench import loop, product
+
+REST = "Django, ninja and middleware"
+FAST_SQL, OTHER_SQL = "SQL: claim and outcome, with events", "SQL: everything else"
+
+
+class Clock:
+    """Gives each moment to the innermost stage that is under way."""
+
+    def __init__(self) -> None:
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        self._under_way: list[str] = []
+        self._since = 0.0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count what follows for this stage, less what stages inside it take."""
+        self._switch()
+        self._under_way.append(name)
+        try:
+            yield
+        finally:
+            self._switch()
+            self._under_way.pop()
+
+    def under_way(self, name: str) -> bool:
+        """Say whether the innermost stage is this one."""
+        return self._under_way[-1:] == [name]
+
+    def _switch(self) -> None:
+        now = time.perf_counter()
+        if self._under_way:
+            self.spent[self._under_way[-1]] += now - self._since
+        self._since = now
+
+
+def stages() -> dict[str, list[tuple[Any, str]]]:
+    """Return what is timed as which stage."""
+    from django.db.backends.utils import CursorWrapper
+    from ninja.operation import Operation as Endpoint
+
+    from ledger import actions
+    from ledger.actions import accepting, recording, statements
+    from ledger.door import answers, auth, bodies, reading
+
+    return {
+        "read the body": [(bodies, "whole")],
+        "know the token": [(auth.Bearer, "__call__")],
+        "parse strict JSON": [(reading.StrictParser, "parse_body")],
+        "check the members": [(Endpoint, "_get_values")],
+        "digest payload, leaves and key": [
+            (accepting, "prepare"),
+            (accepting, "_values"),
+            (recording, "_digest"),
+        ],
+        "ledger actions": [(actions, "claim"), (actions, "record")],
+        FAST_SQL: [(statements, "run")],
+        OTHER_SQL: [(CursorWrapper, "execute")],
+        "write the answer": [(answers, "told"), (answers, "respond")],
+    }
+
+
+def profile(token: str, *, seconds: float) -> dict[str, float]:
+    """Return microseconds of each stage of one operation, claim and outcome, through WSGI in this process."""
+    from config.wsgi import application
+
+    clock = Clock()
+    call = _caller(application, token)
+    keys = loop.new()
+    for _ in range(3):
+        _operation(call, next(keys))
+    units, began = 0, time.perf_counter()
+    with _timed(clock):
+        while not units or time.perf_counter() - began < seconds:
+            with clock.stage(REST):
+                _operation(call, next(keys))
+            units += 1
+    longest_first = sorted(clock.spent.items(), key=lambda one: -one[1])
+    return {name: seconds / units * 1e6 for name, seconds in longest_first}
+
+
+def _operation(call: Callable[[str, bytes], Mapping[str, Any]], key: str) -> None:
+    attempt = call("operations/claim", product.claim_body(key))["attempt"]
+    call(f"attempts/{attempt['id']}/outcome", product.outcome_body(attempt["token"]))
+
+
+def _caller(application: Any, token: str) -> Callable[[str, bytes], Mapping[str, Any]]:
+    def call(path: str, body: bytes) -> Mapping[str, Any]:
+        environ = {
+            "REQUEST_METHOD": "POST",
+            "PATH_INFO": f"/api/v1/{path}",
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": "8000",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "CONTENT_TYPE": "application/json",
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_HOST": "127.0.0.1:8000",
+            "HTTP_AUTHORIZATION": f"Bearer {token}",
+            "wsgi.url_scheme": "http",
+            "wsgi.input": io.BytesIO(body),
+            "wsgi.errors": io.StringIO(),
+        }
+        answer = application(environ, lambda *_: None)
+        told: Mapping[str, Any] = json.loads(b"".join(answer))
+        answer.close()
+        return told
+
+    return call
+
+
+@contextmanager
+def _timed(clock: Clock) -> Iterator[None]:
+    """Put the clock around every stage, and take it off again."""
+    put: list[tuple[Any, str, Any]] = []
+    for name, places in stages().items():
+        for owner, attribute in places:
+            plain = getattr(owner, attribute)
+            put.append((owner, attribute, plain))
+            setattr(owner, attribute, _around(plain, clock, name))
+    try:
+        yield
+    finally:
+        for owner, attribute, plain in put:
+            setattr(owner, attribute, plain)
+
+
+def _around(plain: Callable[..., Any], clock: Clock, name: str) -> Callable[..., Any]:
+    def timed(*arguments: Any, **named: Any) -> Any:
+        # Any SQL of the fast path goes through Django's cursor, too, and stays what it is.
+        if name == OTHER_SQL and clock.under_way(FAST_SQL):
+            return plain(*arguments, **named)
+        with clock.stage(name):
+            return plain(*arguments, **named)
+
+    return timed
