@@ -8,8 +8,8 @@ from typing import Any
 import schemathesis
 
 OPERATIONS: list[str] = json.loads(os.environ["FUZZED_OPERATIONS"])
-ATTEMPTS: list[tuple[str, str]] = json.loads(os.environ["FUZZED_ATTEMPTS"])
-"""Each with its token."""
+ATTEMPTS: dict[str, list[tuple[str, str]]] = json.loads(os.environ["FUZZED_ATTEMPTS"])
+"""For each address of its own, so that none is over before another has begun; each with its token."""
 KINDS: dict[str, tuple[str, ...]] = {
     "invoice.create": (),
     "reminder.send": ("attempt_id", "lease_s"),
@@ -27,7 +27,8 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) ->
         return case
     body = case.body if isinstance(case.body, dict) else {}
     if case.path_parameters and "/attempts/" in case.operation.path:
-        uid, token = ATTEMPTS[chance[1] % len(ATTEMPTS)]
+        attempts = ATTEMPTS[case.operation.path.rpartition("/")[2]]
+        uid, token = attempts[chance[1] % len(attempts)]
         case.path_parameters["uid"] = uid
         if "token" in body:
             case.body = {**body, "token": token}
