@@ -26,7 +26,7 @@ EXAMPLES = "8"
 
 def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> None:
     """No 500, no status, media type or schema that is not documented, and nothing wrong is taken."""
-    attempts = {name: [unstarted(api) for _ in range(6)] for name in ("start", "heartbeat", "outcome")}
+    attempts = {name: [unstarted(api) for _ in range(2)] for name in ("start", "heartbeat", "outcome")}
     operations = [api.submit(new_key()).json()["operation"]["id"] for _ in range(12)]
     done = subprocess.run(
         [
