@@ -115,13 +115,15 @@ def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
     }
     for finding in findings:
         operation = finding.operation
-        with leasing.held(run):
-            if operation is None:
+        if operation is None and finding.case is None and finding.item_class in OWNERLESS:
+            with leasing.held(run):
                 _count(run, _open_case(run, finding, cases, actor=actor))
-            elif _to_be_told(finding) and operation.pk not in told:
-                told.add(operation.pk)
+        elif operation is not None and _to_be_told(finding) and operation.pk not in told:
+            told.add(operation.pk)
+            with leasing.held(run):
                 _count(run, _tell(run, finding, operation, held, actor=actor))
-            _keep_case(finding)
+    for start in range(0, len(findings), CHUNK):
+        _keep_cases(run, findings[start : start + CHUNK])
     carrying.let_go(run)
     for case in carrying.cases_over(run):
         with leasing.held(run):
@@ -185,6 +187,9 @@ def _tell(run: Run, finding: Finding, operation: Operation, held: Held, *, actor
         kind = CaseKind.THERE_AFTER_ALL
         actions.hold(operation.pk, kind=kind, actor=actor, reason=_reason(run))
         done.append("held")
+    # So that a process which takes the run over does not keep the same evidence again.
+    finding.case = operation.cases.order_by("-id").first()
+    finding.save(update_fields=["case"])
     return done
 
 
@@ -244,8 +249,6 @@ def _keep(run: Run, operation: Operation, found: Found, lines: Sequence[Record],
 
 def _open_case(run: Run, finding: Finding, cases: dict[str, Case], *, actor: str) -> list[str]:
     """Open a case for what no operation carries; one for each reference, and none that was opened before."""
-    if finding.case is not None or finding.item_class not in OWNERLESS:
-        return []
     kind = run.plan.operation_type
     with transaction.atomic():
         finding.case = cases.get(finding.reference)
@@ -264,16 +267,20 @@ def _open_case(run: Run, finding: Finding, cases: dict[str, Case], *, actor: str
     return ["opened"] if opened else []
 
 
-def _keep_case(finding: Finding) -> None:
-    """Note on a finding whose case it is, and whether anybody still has to answer it."""
-    operation = finding.operation
-    unfinished = False
-    if operation is not None:
-        operation.refresh_from_db(fields=["state"])
-        finding.case = operation.cases.order_by("-id").first()
-        unfinished = operation.state in UNFINISHED
-    finding.is_open = finding.case is None or finding.case.closed_at is None or unfinished
-    finding.save(update_fields=["case", "is_open"])
+def _keep_cases(run: Run, findings: Sequence[Finding]) -> None:
+    """Note on findings whose case each is, and whether anybody still has to answer it."""
+    known = [finding.operation_id for finding in findings if finding.operation_id is not None]
+    states = dict(Operation.objects.filter(pk__in=known).values_list("pk", "state"))
+    cases = {case.operation_id: case for case in Case.objects.filter(operation__in=known).order_by("pk")}
+    for finding in findings:
+        operation = finding.operation
+        if operation is not None:
+            operation.state = states[operation.pk]
+            finding.case = cases.get(operation.pk)
+        unfinished = operation is not None and operation.state in UNFINISHED
+        finding.is_open = finding.case is None or finding.case.closed_at is None or unfinished
+    with leasing.held(run):
+        Finding.objects.bulk_update(findings, ["case", "is_open"], batch_size=500)
 
 
 def _reason(run: Run) -> str:

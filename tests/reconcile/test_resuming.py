@@ -17,7 +17,7 @@ import pytest
 from django.db import connections
 from django_q.models import OrmQ
 
-from ledger.models import Case, TieoutNow
+from ledger.models import Case, Lookup, TieoutNow
 from ledger.rules.states import Outcome
 from reconcile import joining, leasing, scheduling, tasks
 from reconcile.actions import OWN_WINDOW, start
@@ -172,6 +172,7 @@ def test_61_wherever_a_run_is_killed_it_comes_to_the_same_end(listed: Books) -> 
     assert [refreshed(one).state for one in (doubled, doubt, lost)] == ["completed", "completed", "uncertain"]
     assert Case.objects.count() == 3
     assert run.findings.count() == 3
+    assert Lookup.objects.filter(operation=doubled).count() == 1, "the same evidence is kept once"
 
 
 def test_61_a_run_is_not_taken_from_a_process_that_is_at_work(listed: Books, clock: Clock) -> None:
