@@ -15,7 +15,7 @@ from ledger.actions.claiming import operation_of
 from ledger.actions.holding import close_corrected
 from ledger.actions.statements import stored
 from ledger.actions.told import LATE_MAX, THERE, check_told, heed_late, hold_doubled, kept_alike
-from ledger.models import Attempt, Operation
+from ledger.models import Attempt, Operation, OperationType
 from ledger.rules import tokens
 from ledger.rules.digests import canonical, same
 from ledger.rules.errors import OutcomeDiffers, StaleToken, TieoutError
@@ -70,7 +70,10 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
     }
     row = statements.run("complete", {**values, "whole_story": False})
     if row is not None:
-        return stored(Operation, row)
+        operation = stored(Operation, row)
+        kind = {"id": row["operation_type_id"], "name": row["type_name"]}
+        operation.operation_type = stored(OperationType, kind)
+        return operation
     with transaction.atomic():
         row = statements.run("complete", {**values, "whole_story": True})
         if row is None:

@@ -48,6 +48,7 @@ def run(name: str, values: Mapping[str, Any]) -> DictRow | None:
     gets a savepoint.
     """
     database = connections[DEFAULT_DB_ALIAS]
+    database.close_if_health_check_failed()
     database.ensure_connection()
     cursor = _kept.cursor(name, database.connection)
     with transaction.atomic() if database.in_atomic_block else nullcontext():

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from ledger import actions
-from ledger.actions import Reply, Submission
+from ledger.actions import Reply, Submission, statements
 from ledger.door import answers, auth, listing, problems
 from ledger.door.openapi import AGAINST_ITS_PAYLOAD, AGAINST_THE_RECORD, KEY_HEADER, Documented, answering
 from ledger.door.reading import StrictParser, only_known, operation_key
@@ -130,7 +130,8 @@ def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
 )
 def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpResponse:
     """A new operation stands in its place. What the caller performs is claimed under the new key."""
-    with _about(operation := _operation(request, uid)):
+    operation = _operation(request, uid)
+    with _about(operation.pk):
         made, new = actions.correct(
             operation.pk,
             handed.meant(),
@@ -184,23 +185,22 @@ def _submission(request: HttpRequest, handed: SubmissionIn) -> Submission:
 @contextmanager
 def _attempt(request: HttpRequest, uid: UUID) -> Iterator[None]:
     """Let the caller use an attempt of a type that its token covers; a refusal carries the operation."""
-    attempt = Attempt.objects.select_related("operation__operation_type").filter(uid=uid).first()
-    if attempt is None:
+    found = statements.run("attempt", {"uid": uid})
+    if found is None:
         raise NotFound("There is no attempt with this id.")
-    operation = attempt.operation
-    auth.require(request, operation.operation_type.name)
-    with _about(operation):
+    auth.require(request, found["type_name"])
+    with _about(found["operation_id"]):
         yield
 
 
 @contextmanager
-def _about(operation: Operation) -> Iterator[None]:
+def _about(operation_id: int) -> Iterator[None]:
     """Let a refusal carry the operation as it stands then."""
     try:
         yield
     except Conflict as refusal:
-        operation.refresh_from_db()
-        refusal.members["about"] = operation
+        operations = Operation.objects.select_related("operation_type")
+        refusal.members["about"] = operations.get(pk=operation_id)
         raise
 
 

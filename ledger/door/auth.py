@@ -1,9 +1,13 @@
 """Who calls: an automation's API token, and the operation types that it covers."""
 
+import json
+
 from django.db.models import Q
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
+from ledger.actions import statements
+from ledger.actions.statements import stored
 from ledger.actions.submission import type_named
 from ledger.models import ApiToken, OperationType
 from ledger.rules.errors import TypeNotAllowed, Unauthenticated
@@ -24,10 +28,10 @@ class Bearer(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
         """Return the token's row; raises Unauthenticated."""
-        found = ApiToken.objects.filter(token_hash=token_hash(token), revoked_at=None).first()
+        found = statements.run("token", {"token_hash": token_hash(token)})
         if found is None:
             raise Unauthenticated("This token is not known here, or was revoked. Ask for a new one.")
-        return found
+        return stored(ApiToken, {**found, "types": json.loads(found["types"])})
 
 
 def caller(request: HttpRequest) -> ApiToken:

@@ -1,14 +1,17 @@
 """The fast path: one statement for a first claim, one for its success, by rules that are never outdated."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from django.db import connection, models
+from django.test import Client
 
 from ledger import actions
 from ledger.actions import Reply
-from ledger.models import Destination, Operation, OperationType
+from ledger.models import ApiToken, Destination, Operation, OperationType
 from ledger.rules.errors import Malformed, TieoutError, WrongDoor
+from ledger.rules.tokens import token_hash
 from ledger.sql import statement
 from tests import factories as make
 from tests.databases import Database
@@ -72,6 +75,37 @@ def as_stored(reply: Reply) -> None:
 
 def columns(row: models.Model, names: set[str]) -> dict[str, Any]:
     return {name: getattr(row, name) for name in sorted(names)}
+
+
+def test_over_http_only_the_token_and_whose_attempt_it_is_are_asked_besides(database: Database) -> None:
+    make.claimed(make.reminder_type(), "remembers the rules")
+    ApiToken.objects.create(name="shop", token_hash=token_hash("secret"), types=["reminder.send"])
+    asked = {"type": "reminder.send", "key": "order/1", "payload": {"order": "1"}}
+    claimed, claims = posted("operations/claim", asked)
+    attempt = claimed["attempt"]
+    report = {"token": attempt["token"], "outcome": "succeeded", "destination_reference": "INV-1"}
+    told, outcomes = posted(f"attempts/{attempt['id']}/outcome", report)
+    assert [one["decision"] for one in (claimed, told)] == ["proceed", "skip"]
+    assert (claims, outcomes) == (2, 3)
+
+
+def posted(path: str, body: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    client = Client(headers={"authorization": "Bearer secret", "host": "127.0.0.1"})
+    with connection.execute_wrapper(counting := Counting()):
+        answer = client.post(f"/api/v1/{path}", body, content_type="application/json")
+    told: dict[str, Any] = answer.json()
+    return told, counting.count
+
+
+def test_a_connection_that_has_died_meanwhile_is_replaced_before_a_claim(database: Database) -> None:
+    kind = make.reminder_type()
+    make.claimed(kind, "the one before")
+    connection.close_if_unusable_or_obsolete()  # as each request begins
+    database.as_superuser(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    assert make.claimed(kind)[0].state == "running"
 
 
 TYPES, DESTINATIONS = OperationType.objects, Destination.objects
@@ -146,5 +180,6 @@ def test_a_success_is_found_by_unique_ids_however_few_are_open(database: Databas
         cursor.execute(f"EXPLAIN {statement('complete')}", values)
         plan = "\n".join(line for (line,) in cursor.fetchall())
     used = {line.split(" using ")[1].split()[0] for line in plan.splitlines() if " using " in line}
-    assert used == {"ledger_attempt_uid_key", "ledger_attempt_pkey", "ledger_operation_pkey"}, plan
-    assert "Seq Scan" not in plan, plan
+    types = {name for name in used if name.startswith("ledger_operationtype")}
+    assert used - types == {"ledger_attempt_uid_key", "ledger_attempt_pkey", "ledger_operation_pkey"}, plan
+    assert not re.search("Seq Scan on ledger_(operation|attempt) ", plan), plan
