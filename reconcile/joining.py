@@ -19,12 +19,13 @@ def run_now(plan: Plan, days: Days, *, actor: str, dry_run: bool, say: Callable[
     Raises NotWhole with the reason where it has no end, AlreadyRunning where a run over other days, or a dry
     one, is at work, Malformed where the days are no window.
     """
-    window = running.window(plan, *days)
+    running.window(plan, *days)  # refused before anything is begun or waited for
     while True:
         other = Run.objects.running().filter(plan=plan).first()
         if other is None:
+            start, to = running.window(plan, *days)
             run = actions.start(
-                plan, window_from=window[0], window_to=window[1], actor=actor, days=days, dry_run=dry_run
+                plan, window_from=start, window_to=to, actor=actor, days=days, dry_run=dry_run
             )
             return run, running.execute(run)
         same = not dry_run and not other.dry_run and (other.first_day, other.last_day) == days
