@@ -90,6 +90,11 @@ def who_runs(plan: Plan) -> str:
     other = Run.objects.running().filter(plan=plan).first()
     if other is None:
         return f"Another run of {plan.name} was at work a moment ago; start it again."
+    if other.pk in leasing.abandoned():
+        return (
+            f"Run {other.pk} of {plan.name} is not done and no process is at it. A worker goes on with it,"
+            f" and so does: python manage.py reconcile {plan.name}"
+        )
     since = other.started_at.astimezone(plan.zone)
     what = "a dry run" if other.dry_run else f"run {other.pk}"
     return (

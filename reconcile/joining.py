@@ -29,7 +29,7 @@ def run_now(plan: Plan, days: Days, *, actor: str, dry_run: bool, say: Callable[
             )
             return run, running.execute(run)
         same = not dry_run and not other.dry_run and (other.first_day, other.last_day) == days
-        if other.pk in leasing.abandoned():
+        if other.pk in leasing.abandoned() and (other.dry_run or not dry_run):
             outcome = _go_on(other, same=same, say=say)
         elif same:
             outcome = _wait(other, say=say)

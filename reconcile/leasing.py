@@ -83,8 +83,10 @@ def abandoned() -> list[int]:
 
 
 def take(run_id: int) -> Run | None:
-    """Make an abandoned run this process's own; None where it is not abandoned, or somebody was first."""
-    plan = Plan.objects.select_related("operation_type__destination").get(runs=run_id)
+    """Make an abandoned run this process's own; None where it is gone, at work or somebody else's."""
+    plan = Plan.objects.select_related("operation_type__destination").filter(runs=run_id).first()
+    if plan is None:
+        return None
     with connection.cursor() as cursor:
         values = {"lease_s": length(plan).total_seconds(), "run": run_id}
         cursor.execute(TAKE.format(since=SINCE, abandoned=ABANDONED), values)

@@ -20,7 +20,7 @@ from django_q.models import OrmQ
 from ledger.models import Case, Lookup, TieoutNow
 from ledger.rules.states import Outcome
 from reconcile import joining, leasing, scheduling, tasks
-from reconcile.actions import OWN_WINDOW, start
+from reconcile.actions import OWN_WINDOW, AlreadyRunning, start
 from reconcile.leasing import LostRun
 from reconcile.models import Finding, Record, Run
 from reconcile.running import NotWhole, execute, window
@@ -208,6 +208,20 @@ def test_61_nobody_goes_on_with_a_dry_run(listed: Books) -> None:
     Run.objects.update(lease_until=TieoutNow())
     assert scheduling.sweep() == 0
     assert not Run.objects.exists()
+    start(listed.plan, window_from=start_at, window_to=to, actor="ann", dry_run=True)
+    Run.objects.update(lease_until=TieoutNow())
+    run, _ = joining.run_now(listed.plan, OWN_WINDOW, actor="bob", dry_run=False, say=print)
+    assert list(Run.objects.all()) == [run]
+
+
+def test_a_dry_run_goes_on_with_nobody_s_run(listed: Books) -> None:
+    """It was promised to change nothing."""
+    start_at, to = window(listed.plan, None, None)
+    run = start(listed.plan, window_from=start_at, window_to=to, actor="ann")
+    Run.objects.update(lease_until=TieoutNow())
+    with pytest.raises(AlreadyRunning, match="is not done and no process is at it"):
+        joining.run_now(listed.plan, OWN_WINDOW, actor="bob", dry_run=True, say=print)
+    assert told(run)[0] == "running"
 
 
 def test_61_what_was_read_by_other_rules_is_read_again(listed: Books) -> None:
