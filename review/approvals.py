@@ -26,7 +26,12 @@ class Request:
     title: str
     asks: str
     why_two: str
+    maker: str
+    changes: str
     by_hand: str
+    checked: bool
+    """Whether what a check found is a part of it."""
+    risk: str
     follows: str
     until: str
     mine: bool
@@ -35,7 +40,8 @@ class Request:
 
 def waiting(person: User, now: datetime) -> list[Request]:
     """Return the open requests, those that lapse first at the top."""
-    rows = list(Approval.objects.open().filter(expires_at__gt=now).order_by("expires_at")[:SHOWN])
+    open_ = Approval.objects.open().filter(expires_at__gt=now).defer("meant_sealed")
+    rows = list(open_.order_by("expires_at")[:SHOWN])
     told = queue.told(Operation.objects.filter(pk__in=[row.operation_id for row in rows]))
     known = {operation.pk: operation for operation in told}
     return [_request(row, known[row.operation_id], person, now) for row in rows]
@@ -50,8 +56,12 @@ def _request(approval: Approval, operation: Any, person: User, now: datetime) ->
         row=Row.of(operation, now),
         title=f"{wording.title(operation)} · {operation.operation_type.noun}",
         asks=asked.asks(approval),
-        why_two=asked.why_two(operation, override=approval.action in OVERRIDES),
+        why_two=asked.two(approval, operation),
+        maker=asked.maker(approval),
+        changes=asked.changes(approval, operation),
         by_hand=asked.by_hand(approval, now),
+        checked=approval.action not in OVERRIDES,
+        risk=approval.data.get("risk", ""),
         follows=asked.follows(approval, operation),
         until=instant(approval.expires_at, now),
         mine=mine,

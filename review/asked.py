@@ -8,6 +8,7 @@ from ledger.rules.approvals import OVERRIDES, Answer, Ask
 from review import amounts, wording
 from review.instants import instant
 
+PATHS_SHOWN = 12
 NOTHING_SENT = "Nothing is sent. Its case is closed, and its automation is told that it did not happen."
 
 
@@ -18,6 +19,7 @@ def asks(approval: Approval) -> str:
         Ask.END: "to close it: it did not happen",
         Ask.OVERRIDE_END: "for an override: close it as not done",
         Ask.OVERRIDE_PERMIT: "for an override: one more try",
+        Ask.OVERRIDE_CORRECT: "for an override: correct what may have happened",
     }[Ask(approval.action)]
 
 
@@ -28,7 +30,21 @@ def name(approval: Approval) -> str:
         Ask.END: "the closing as not done",
         Ask.OVERRIDE_END: "the override that closes it as not done",
         Ask.OVERRIDE_PERMIT: "the override for one more try",
+        Ask.OVERRIDE_CORRECT: "the correction of what may have happened",
     }[Ask(approval.action)]
+
+
+def maker(approval: Approval) -> str:
+    """Name who asks, and for whom an automation says that it asks."""
+    whom = approval.data.get("who", "")
+    return f"{wording.who(approval.maker)} for {whom}" if whom else wording.who(approval.maker)
+
+
+def two(approval: Approval, operation: Operation) -> str:
+    """Say why one person is not enough for what is asked."""
+    if approval.action == Ask.OVERRIDE_CORRECT:
+        return "It may have happened all the same, so two people decide."
+    return why_two(operation, override=approval.action in OVERRIDES)
 
 
 def why_two(operation: Operation, *, override: bool) -> str:
@@ -47,11 +63,36 @@ def by_hand(approval: Approval, now: datetime) -> str:
     if "looked_at" not in approval.data:
         return ""
     at = instant(datetime.fromisoformat(approval.data["looked_at"]), now)
+    if approval.action == Ask.OVERRIDE_CORRECT:
+        return f"Looked by hand at {at}, which proves nothing: {approval.data['where']}"
     return f"Looked by hand at {at}, not there: {approval.data['where']}"
+
+
+def changes(approval: Approval, operation: Operation) -> str:
+    """Say what a correction would change, by path and never by value, and its amounts; empty for others."""
+    said = approval.data
+    if approval.action != Ask.OVERRIDE_CORRECT:
+        return ""
+    shown = said["changed"][:PATHS_SHOWN]
+    more = said["paths"] - len(shown)
+    paths = f"{', '.join(shown)}{f' and {more} more' if more else ''}" if shown else "nothing in its payload"
+    old, new = _amounts(approval, operation)
+    amount = f"{old} becomes {new}" if old != new else f"the amount stays {old}" if old else ""
+    words = [f"{name} “{said[name]}”" for name in ("description", "subject") if name in said]
+    return ". ".join(part for part in (f"Changes {paths}", wording.first_up(amount), *words) if part)
+
+
+def _amounts(approval: Approval, operation: Operation) -> tuple[str, str]:
+    """Return the amount of the operation and that of its correction."""
+    said = approval.data
+    new = amounts.whole(said["amount"], said["currency"] or "")
+    return amounts.whole(operation.amount, operation.currency), new or "none"
 
 
 def follows(approval: Approval, operation: Operation) -> str:
     """Say what happens once it is approved, and what could go wrong."""
+    if approval.action == Ask.OVERRIDE_CORRECT:
+        return _follows_correction(approval, operation)
     there, noun = operation.operation_type.destination.title, operation.operation_type.noun
     return {
         Ask.ATTEST: f"It is shown as done on {approval.maker}’s word, not as seen in {there}, "
@@ -63,20 +104,31 @@ def follows(approval: Approval, operation: Operation) -> str:
     }[Ask(approval.action)]
 
 
+def _follows_correction(approval: Approval, operation: Operation) -> str:
+    there, noun = operation.operation_type.destination.title, operation.operation_type.noun
+    old, new = _amounts(approval, operation)
+    both = f", {old} and {new}" if old else ""
+    return (
+        f"A new {noun}, {approval.data['key']}, is made. This one never runs again, and stays in the queue, "
+        f"in doubt. If the first {noun} arrived all the same, {there} would hold both{both}."
+    )
+
+
 def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[str]:
     """Yield who asks for what and why, and until when it counts."""
-    override = approval.action in OVERRIDES
-    yield f"{approval.maker} asks {asks(approval)}. {why_two(operation, override=override)}"
-    hand = by_hand(approval, now)
-    if hand:
-        yield f"{hand}."
+    yield f"{maker(approval)} asks {asks(approval)}. {two(approval, operation)}"
+    for line in (changes(approval, operation), by_hand(approval, now)):
+        if line:
+            yield f"{line}."
+    if "risk" in approval.data:
+        yield f"Why not wait for proof: “{approval.data['risk']}”"
     until = instant(approval.expires_at, now)
     yield f"Reason given: “{approval.reason}” The request counts until {until}."
 
 
 def past(approval: Approval) -> tuple[str, str, str]:
     """Return icon, who, and what became of a request that is answered."""
-    of = f"{name(approval)}, asked by {approval.maker}."
+    of = f"{name(approval)}, asked by {maker(approval)}."
     match Answer(approval.answer):
         case Answer.APPROVED:
             return "completed", approval.decided_by, f"approved {of}"

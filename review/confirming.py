@@ -119,9 +119,11 @@ def _answer(reading: Reading, action: Action) -> Question:
     if request is None:
         return Question("Nothing is asked any more", list(_whom(reading)), "It was answered, or it is void.")
     verb = {Action.APPROVE: "Approve", Action.REFUSE: "Refuse"}.get(action, "Take back")
-    facts = [*_whom(reading), Fact("Asked by", request.maker, f"“{request.reason}”")]
-    by_hand = asked.by_hand(request, reading.now)
-    facts += [Fact("By hand", by_hand)] if by_hand else _check(reading)
+    facts = [*_whom(reading), Fact("Asked by", asked.maker(request), f"“{request.reason}”")]
+    changes, by_hand = asked.changes(request, reading.operation), asked.by_hand(request, reading.now)
+    facts += [Fact("Changes", changes)] if changes else []
+    facts += [Fact("By hand", by_hand, request.data.get("risk", ""))] if by_hand else []
+    facts += _check(reading) if changes or not by_hand else []
     follows = asked.follows(request, reading.operation)
     note = follows if action is Action.APPROVE else "Nothing is done, and the request stays on record."
     undo = "Ten seconds to undo" if request.action == Ask.OVERRIDE_PERMIT else ""

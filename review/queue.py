@@ -18,7 +18,7 @@ from review.filters import Filter
 SHOWN = 200
 COUNTED = 10_000
 """The most that a tab counts; beyond it says "10 000+". The list looks through as many of each kind."""
-_WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS]
+_WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS, CaseKind.BOTH_THERE]
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,7 @@ def read(operation: Operation, person: User) -> Reading:
         sitting=actions.sitting(operation, person.get_username(), now=now),
         related=_related(operation),
         linked=_linked(operation),
-        approvals=list(operation.approvals.order_by("id")),
+        approvals=list(operation.approvals.defer("meant_sealed").order_by("id")),
     )
 
 

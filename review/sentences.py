@@ -24,6 +24,8 @@ def heading(reading: Reading) -> tuple[str, str]:
             return "pending", "Nothing exists there"
     if reading.facts.cancelled:
         return "failed", "Cancelled before it was sent"
+    if _both(reading):
+        return "several", "It is there, and so may be its correction"
     if reading.seen is not None:
         return reading.seen.icon, reading.seen.heading(reading.meant)
     if reading.trouble is Verdict.SEVERAL:
@@ -112,6 +114,8 @@ def _permitted(reading: Reading) -> str:
 def stopped(reading: Reading) -> str:
     """Say what a person does about something that is there and wrong."""
     there = reading.there
+    if _both(reading):
+        return f"Keep one, reverse the other in {there}, then confirm here which one counts."
     if reading.trouble is Verdict.SEVERAL:
         what = f"Stop: likely duplicates. Keep one, reverse the others in {there}, then check again."
     else:
@@ -145,8 +149,17 @@ def _latest_outcome(reading: Reading) -> Outcome | None:
     return latest.outcome if latest else None
 
 
+def _both(reading: Reading) -> bool:
+    """Say whether it turned up after its correction was made."""
+    kind = reading.case.kind if reading.case else ""
+    return reading.state is State.COMPLETED and kind == CaseKind.BOTH_THERE
+
+
 def _trouble(reading: Reading) -> str:
     seen = reading.seen
+    if _both(reading):
+        number = reading.facts.destination_reference or "it"
+        return f"It turned up after all: {reading.there} holds {number}. One {reading.noun} was meant."
     if reading.trouble is Verdict.SEVERAL:
         count = len(seen.live) if seen and seen.verdict is Verdict.SEVERAL else 0
         if count < 2:

@@ -28,7 +28,7 @@ _DID = {
     "payload_removed": "removed its payload; the digest stays.",
     "paused": "paused {there}.",
     "resumed": "resumed {there}.",
-    "asked": "asked a second person.",
+    "asked": "asked a second person{who}.",
     "ask_approved": "approved what was asked.",
     "ask_refused": "refused what was asked.",
     "ask_withdrawn": "took the request back.",

@@ -43,6 +43,8 @@ def trouble(state: State, *, verdict: str | None, case: str | None) -> Verdict |
     """Say whether something is there but wrong: by the latest check, or by the case that is open."""
     if state not in (State.UNCERTAIN, State.COMPLETED):
         return None
+    if state is State.COMPLETED and case == CaseKind.BOTH_THERE:
+        return Verdict.SEVERAL
     for mark in (verdict, case):
         if mark in (Verdict.SEVERAL, CaseKind.SEVERAL):
             return Verdict.SEVERAL

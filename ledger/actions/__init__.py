@@ -9,6 +9,7 @@ from ledger.actions.correcting import Correction, correct
 from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.keeping import remove_payload
 from ledger.actions.looking import before_send, keep_lookup
+from ledger.actions.overriding import Risk, correct_in_doubt
 from ledger.actions.pausing import pause, resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
@@ -24,6 +25,7 @@ __all__ = [
     "Correction",
     "Reply",
     "Report",
+    "Risk",
     "Submission",
     "approve",
     "attest",
@@ -33,6 +35,7 @@ __all__ = [
     "claim_to_send",
     "close_case",
     "correct",
+    "correct_in_doubt",
     "correction_of",
     "corrections_of",
     "end",

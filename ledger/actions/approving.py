@@ -5,18 +5,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
-from ledger.actions import people
-from ledger.actions.asking import ask_locked, lapse_locked, void_changed
+from ledger.actions import overriding, people
+from ledger.actions.asking import (
+    WHERE_MAX,
+    ask_locked,
+    lapse_locked,
+    require_late_enough,
+    require_open,
+    void_changed,
+)
 from ledger.actions.changing import Word, answer_asked, first_time, given, locked
+from ledger.actions.correcting import locked_with_latest
 from ledger.actions.reading import facts
 from ledger.models import Approval, Operation
 from ledger.rules.answering import overrides
 from ledger.rules.approvals import OVERRIDES, Answer, Ask
 from ledger.rules.errors import Malformed, NotFound, NotNow
-from ledger.rules.facts import Facts, Sentence
 from ledger.rules.leaves import Action
 
-WHERE_MAX = 200
 AGREED = "Agreed."
 
 
@@ -44,20 +50,9 @@ def override(
         leads = overrides(known)[ask]
         if not leads.allowed:
             raise NotNow(str(leads.why))
-        _late_enough(known, looked_at, now)
+        require_late_enough(known, looked_at, now)
         seen = {"where": where, "looked_at": looked_at.isoformat(timespec="seconds")}
         return ask_locked(operation, now, ask, word=word, data=seen)
-
-
-def _late_enough(known: Facts, looked_at: datetime, now: datetime) -> None:
-    """Raise where what was not there then may have come later."""
-    if looked_at > now:
-        raise Malformed("You cannot have looked later than now.")
-    last = known.latest
-    since = known.settles_at or (last.sender_ended_at if last else None)
-    if since is not None and looked_at < since:
-        why = Sentence("What was not there before {at} may still have come: look again.", since)
-        raise NotNow(str(why), sentence=why)
 
 
 def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
@@ -66,8 +61,8 @@ def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uui
     with _asked(approval_uid) as (operation, approval, now):
         if not first_time(command_id, operation, action="approve", actor=actor):
             return
-        _open(approval)
-        changed = void_changed(operation)
+        require_open(approval)
+        changed = void_changed(operation) or overriding.void_differing(operation, approval)
         if not changed:
             people.require(operation, Action.APPROVE, actor=actor, now=now)
             why = given(reason) if reason.strip() else AGREED
@@ -92,7 +87,7 @@ def take_back(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: u
 def _answer(approval_uid: uuid.UUID, answer: Answer, action: Action, *, word: Word) -> None:
     with _asked(approval_uid) as (operation, approval, now):
         if first_time(word.command_id, operation, action=action, actor=word.actor):
-            _open(approval)
+            require_open(approval)
             people.require(operation, action, actor=word.actor, now=now)
             answer_asked(
                 operation,
@@ -113,26 +108,12 @@ def lapse_asked(operation_id: int) -> bool:
 @contextmanager
 def _asked(approval_uid: uuid.UUID) -> Iterator[tuple[Operation, Approval, datetime]]:
     """Lock the operation of a request, and read the request after that."""
-    operation_id = Approval.objects.filter(uid=approval_uid).values_list("operation_id", flat=True).first()
-    if operation_id is None:
+    asked = Approval.objects.filter(uid=approval_uid).values_list("operation_id", "action").first()
+    if asked is None:
         raise NotFound("There is no such request.")
-    with locked(operation_id) as (operation, now):
+    hold = locked_with_latest if asked[1] == Ask.OVERRIDE_CORRECT else locked
+    with hold(asked[0]) as (operation, now):
         yield operation, Approval.objects.get(uid=approval_uid), now
-
-
-def _open(approval: Approval) -> None:
-    """Raise NotNow with who was first where a request is answered."""
-    if approval.decided_at is None:
-        return
-    said = {
-        Answer.APPROVED: f"{approval.decided_by} approved it at {{at}}.",
-        Answer.REFUSED: f"{approval.decided_by} refused it at {{at}}: {approval.why}",
-        Answer.WITHDRAWN: f"{approval.decided_by} took it back at {{at}}.",
-        Answer.VOIDED: f"It is void since {{at}}. {approval.why}",
-        Answer.LAPSED: "It lapsed at {at}: nobody answered in time.",
-    }[Answer(approval.answer)]
-    why = Sentence(said, approval.decided_at)
-    raise NotNow(str(why), sentence=why)
 
 
 def _attest(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
@@ -147,9 +128,14 @@ def _permit(operation: Operation, now: datetime, word: Word, approval: Approval)
     people.permit_locked(operation, now, word, approval=approval)
 
 
+def _correct(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
+    overriding.correct_approved(operation, now, approval)
+
+
 CARRY_OUT: Mapping[Ask, Callable[[Operation, datetime, Word, Approval], None]] = {
     Ask.ATTEST: _attest,
     Ask.END: _end,
     Ask.OVERRIDE_END: _end,
     Ask.OVERRIDE_PERMIT: _permit,
+    Ask.OVERRIDE_CORRECT: _correct,
 }

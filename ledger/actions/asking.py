@@ -1,5 +1,7 @@
 """Ask a second person: a request bound to what is known now."""
 
+import uuid
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,9 +9,23 @@ from ledger.actions.changing import Word, answer_asked, change, void_asked
 from ledger.actions.reading import latest_lookup
 from ledger.models import Approval, Lookup, Operation
 from ledger.rules.approvals import Answer, Ask, Bound, needs_two, what_changed
+from ledger.rules.errors import Malformed, NotNow
+from ledger.rules.facts import Facts, Sentence
 from ledger.rules.states import Verdict
 
 LAPSED = "Nobody answered in time."
+WHERE_MAX = 200
+NOT_TOLD = ("description", "subject")
+"""What a request says and its event does not: names of people, which nobody could take back."""
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What would go out, sealed for the request with this id until it is answered."""
+
+    uid: uuid.UUID
+    digest: str
+    payload: bytes
 
 
 def needs_second(operation: Operation) -> bool:
@@ -18,7 +34,13 @@ def needs_second(operation: Operation) -> bool:
 
 
 def ask_locked(
-    operation: Operation, now: datetime, ask: Ask, *, word: Word, data: dict[str, Any] | None = None
+    operation: Operation,
+    now: datetime,
+    ask: Ask,
+    *,
+    word: Word,
+    data: dict[str, Any] | None = None,
+    sealed: Sealed | None = None,
 ) -> Approval:
     """Ask for a second person to agree; it counts for as long as a permit of this type does."""
     lapse_locked(operation, now)
@@ -34,16 +56,50 @@ def ask_locked(
         attempt_count=operation.attempt_count,
         lookup=_latest(operation),
         data=data or {},
+        **_meant(sealed),
     )
+    told = {name: value for name, value in approval.data.items() if name not in NOT_TOLD}
     change(
         operation,
         kind="asked",
         actor=word.actor,
         reason=word.reason,
         command_id=word.command_id,
-        data={"approval": str(approval.uid), "asked": ask, **approval.data},
+        data={"approval": str(approval.uid), "asked": ask, **told},
     )
     return approval
+
+
+def _meant(sealed: Sealed | None) -> dict[str, Any]:
+    if sealed is None:
+        return {}
+    return {"uid": sealed.uid, "meant_digest": sealed.digest, "meant_sealed": sealed.payload}
+
+
+def require_open(approval: Approval) -> None:
+    """Raise NotNow with who was first where a request is answered."""
+    if approval.decided_at is None:
+        return
+    said = {
+        Answer.APPROVED: f"{approval.decided_by} approved it at {{at}}.",
+        Answer.REFUSED: f"{approval.decided_by} refused it at {{at}}: {approval.why}",
+        Answer.WITHDRAWN: f"{approval.decided_by} took it back at {{at}}.",
+        Answer.VOIDED: f"It is void since {{at}}. {approval.why}",
+        Answer.LAPSED: "It lapsed at {at}: nobody answered in time.",
+    }[Answer(approval.answer)]
+    why = Sentence(said, approval.decided_at)
+    raise NotNow(str(why), sentence=why)
+
+
+def require_late_enough(known: Facts, looked_at: datetime, now: datetime) -> None:
+    """Raise where what was not there then may have come later."""
+    if looked_at > now:
+        raise Malformed("You cannot have looked later than now.")
+    last = known.latest
+    since = known.settles_at or (last.sender_ended_at if last else None)
+    if since is not None and looked_at < since:
+        why = Sentence("What was not there before {at} may still have come: look again.", since)
+        raise NotNow(str(why), sentence=why)
 
 
 def lapse_locked(operation: Operation, now: datetime) -> bool:

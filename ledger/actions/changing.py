@@ -111,10 +111,14 @@ def answer_asked(
     reason: str,
     command_id: uuid.UUID | None = None,
 ) -> None:
-    """Answer a request of a locked operation, once; its event tells who and why."""
+    """Answer a request of a locked operation, once; its event tells who and why.
+
+    What was sealed for it is gone from the row with that; the object keeps it, for who carries it out.
+    """
     approval.answer, approval.decided_by, approval.why = answer, actor, reason
     approval.decided_at = database_now()
-    approval.save(update_fields=["answer", "decided_by", "why", "decided_at"])
+    said = {name: getattr(approval, name) for name in ("answer", "decided_by", "why", "decided_at")}
+    Approval.objects.filter(pk=approval.pk).update(**said, meant_sealed=None)
     data = {"approval": str(approval.uid), "asked": approval.action, "maker": approval.maker}
     change(operation, kind=f"ask_{answer}", actor=actor, reason=reason, command_id=command_id, data=data)
 

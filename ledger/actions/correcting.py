@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -33,12 +33,16 @@ from ledger.rules.errors import (
     TieoutError,
 )
 from ledger.rules.facts import Facts
-from ledger.rules.leaves import Action, leaves
+from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import UNFINISHED, State
 
 PATHS_TOLD = 50
 """How many of the paths that differ an event names."""
+HOW = (
+    'Post it with "override": {"where", "when", "why"}: where and when it was looked for, and why it goes '
+    "ahead without proof. Then an approver decides."
+)
 STANDS_BACK = "A newer correction stands in its place."
 
 
@@ -61,10 +65,22 @@ class Ordered:
     reason: str
     who: str
     command_id: uuid.UUID | None
+    approval: str = ""
+    """The second person's word that it stands on, where it needs one."""
 
     def told(self, **more: object) -> dict[str, Any]:
         """Return an event's data; `who` is a name that the actor gave, and proves nothing."""
-        return {**({"who": self.who} if self.who else {}), **more}
+        said = {"who": self.who, "approval": self.approval}
+        return {**{name: value for name, value in said.items() if value}, **more}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A correction that could be made: its number, what it says, and the paths that this changes."""
+
+    number: int
+    prepared: Prepared
+    changed: list[str]
 
 
 def correct(
@@ -83,27 +99,46 @@ def correct(
     for something else, and LostRace.
     """
     order = Ordered(actor, given(redact_text(reason, REASON_MAX)), who, command_id)
-    with _locked(operation_id) as (operation, latest, now):
-        again = _asked_before(operation, latest, meant, order)
+    with locked_with_latest(operation_id) as (operation, now):
+        again = _asked_before(operation, meant, order)
         if again is not None:
             return again, False
-        _require(facts(operation), now)
-        number, key = _next_key(operation, latest)
-        prepared = _prepare(operation, meant, key)
-        changed = changed_since(operation, prepared)
-        if latest is None and not changed:
-            raise NothingToCorrect(
-                "It says what the operation says already. Allow another try of that one instead."
-            )
-        link = {"correction": str(prepared.uid), "key": key}
-        if latest is not None:
-            _retire(latest, order, link, now)
-        _stand_back(operation, order, {**link, "changed": changed[:PATHS_TOLD]}, now)
-        return _insert(operation, prepared, meant, number=number, order=order, now=now), True
+        known = facts(operation)
+        require_open(known, leaves(known, now, sitting=None)[Action.CORRECT])
+        return correct_locked(operation, now, meant=meant, order=order), True
+
+
+def correct_locked(
+    operation: Operation, now: datetime, *, meant: Correction, order: Ordered, digest: str = ""
+) -> Operation:
+    """Make the correction of an operation that is locked with its latest one.
+
+    `digest`: what was reviewed, and nothing else may go out; it must be the same as what is meant.
+    """
+    latest, draft = _latest(operation.pk), drafted(operation, meant)
+    prepared = replace(draft.prepared, payload_digest=digest) if digest else draft.prepared
+    link = {"correction": str(prepared.uid), "key": prepared.key}
+    if latest is not None:
+        _retire(latest, order, link, now)
+    _stand_back(operation, order, {**link, "changed": draft.changed[:PATHS_TOLD]}, now)
+    return _insert(operation, prepared, meant, number=draft.number, order=order, now=now)
+
+
+def drafted(operation: Operation, meant: Correction) -> Draft:
+    """Check what is meant, under the key that the next correction has; raises what is wrong with it."""
+    latest = _latest(operation.pk)
+    number, key = _next_key(operation, latest)
+    prepared = _prepare(operation, meant, key)
+    changed = changed_since(operation, prepared)
+    if latest is None and not changed:
+        raise NothingToCorrect(
+            "It says what the operation says already. Allow another try of that one instead."
+        )
+    return Draft(number, prepared, changed)
 
 
 @contextmanager
-def _locked(operation_id: int) -> Iterator[tuple[Operation, Operation | None, datetime]]:
+def locked_with_latest(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
     """Hold an operation and its latest correction, that one first, as its own completion does."""
     seen = _latest(operation_id)
     with ExitStack() as stack:
@@ -113,7 +148,7 @@ def _locked(operation_id: int) -> Iterator[tuple[Operation, Operation | None, da
         latest = _latest(operation_id)
         if latest is not None and latest != seen and latest.state not in UNFINISHED:
             raise LostRace("Another correction was made at the same moment; read the operation again.")
-        yield operation, latest, now
+        yield operation, now
 
 
 def _latest(operation_id: int) -> Operation | None:
@@ -121,30 +156,38 @@ def _latest(operation_id: int) -> Operation | None:
     return made.filter(corrects=operation_id).order_by("-correction_number").first()
 
 
-def _asked_before(
-    operation: Operation, latest: Operation | None, meant: Correction, order: Ordered
-) -> Operation | None:
+def _asked_before(operation: Operation, meant: Correction, order: Ordered) -> Operation | None:
     """Return the correction that the same request has made already; a fresh command asks for a new one."""
     if order.command_id is None:
-        same = latest is not None and not changed_since(latest, _prepare(operation, meant, latest.key))
-        return latest if same else None
+        return said_already(operation, meant)
     if first_time(order.command_id, operation, action="correct", actor=order.actor):
         return None
-    made = operation.corrections.get(events__kind="accepted", events__command_id=order.command_id)
+    return made_by(order.command_id, operation, meant)
+
+
+def said_already(operation: Operation, meant: Correction) -> Operation | None:
+    """Return the latest correction where it says the same."""
+    latest = _latest(operation.pk)
+    same = latest is not None and not changed_since(latest, _prepare(operation, meant, latest.key))
+    return latest if same else None
+
+
+def made_by(command_id: uuid.UUID, operation: Operation, meant: Correction) -> Operation:
+    """Return the correction that a command has made; PayloadChanged where that one is another one."""
+    made = operation.corrections.get(events__kind="accepted", events__command_id=command_id)
     refuse_changed(made, _prepare(operation, meant, made.key))
     return made
 
 
-def _require(known: Facts, now: datetime) -> None:
+def require_open(known: Facts, leave: Leave, *, override: bool = False) -> None:
     """Raise the refusal whose type says what would open a correction."""
-    leave = leaves(known, now, sitting=None)[Action.CORRECT]
     if leave.allowed:
         return
     kind: type[TieoutError] = NotNow
     if known.correction in UNFINISHED:
         kind = CorrectionOpen
-    elif known.state is State.UNCERTAIN and not known.is_correction:
-        kind = NeedsOverride
+    elif known.state is State.UNCERTAIN and not known.is_correction and not override:
+        raise NeedsOverride(f"{leave.why} {HOW}", sentence=leave.why)
     elif known.state is State.RUNNING and not known.is_correction:
         kind = InFlight
     raise kind(str(leave.why), sentence=leave.why)

@@ -4,6 +4,7 @@ import uuid
 from datetime import datetime, timedelta
 
 from ledger.actions.changing import change, locked
+from ledger.actions.reading import original_moved
 from ledger.models import Case, Lookup, Operation, Permit
 from ledger.rules.states import CaseKind, State
 
@@ -95,14 +96,39 @@ def close_locked(
     )
 
 
-def close_corrected(correction: Operation) -> None:
-    """Close the case that a completed correction answers; the state of what it corrects stays what is known.
+def tie_corrected(done: Operation, now: datetime) -> None:
+    """Tie what is locked and has just completed to what it corrects, or to the corrections made of it.
 
+    A completed correction closes the case that it answers; the state of what it corrects stays what is known.
     Doubt is not answered by it, nor that several are there: more than one is still too many.
     """
-    if correction.corrects_id is None or correction.corrected_at is not None:
-        return
-    with locked(correction.corrects_id) as (operation, now):
+    if done.corrects_id is None:
+        _hold_both(done, now)
+    elif done.corrected_at is None:
+        _close_corrected(done, done.corrects_id)
+
+
+def also_there(operation: Operation) -> Operation | None:
+    """Return a correction of it whose effect is there, or may be."""
+    sent = operation.corrections.filter(state__in=[State.RUNNING, State.UNCERTAIN, State.COMPLETED])
+    return sent.order_by("-correction_number").first() if operation.corrected_at is not None else None
+
+
+def _hold_both(operation: Operation, now: datetime) -> None:
+    """Ask a person where an operation turned up although a correction of it went out: one is too many."""
+    other = also_there(operation)
+    if other is not None:
+        known = "is done, too" if other.state == State.COMPLETED else "may be there, too"
+        reason = f"It turned up after all, and its correction {other.key} {known}."
+        data: dict[str, object] = {"correction": str(other.uid)}
+        hold_locked(operation, CaseKind.BOTH_THERE, actor="policy", reason=reason, now=now, data=data)
+
+
+def _close_corrected(correction: Operation, original_id: int) -> None:
+    with locked(original_id) as (operation, now):
+        if operation.state == State.COMPLETED and original_moved(correction):
+            _hold_both(operation, now)
+            return
         case = operation.cases.open().first()
         if case is None or case.kind == CaseKind.SEVERAL or operation.state == State.UNCERTAIN:
             return

@@ -7,6 +7,7 @@ from ledger.actions import resolving
 from ledger.actions.asking import void_changed
 from ledger.actions.changing import change, first_time, locked
 from ledger.actions.claiming import Claimed, Ticket, claim_locked
+from ledger.actions.holding import also_there
 from ledger.actions.proof import is_proof, is_settled, note_finding
 from ledger.actions.reading import facts, match_of
 from ledger.models import Attempt, Lookup, Operation
@@ -216,6 +217,9 @@ def _confirmed(operation: Operation, lookup: Lookup, now: datetime) -> None:
             evidence_by=lookup.actor,
             destination_reference=record["id"],
         )
+    both = operation.cases.open().filter(kind=CaseKind.BOTH_THERE).exists()
+    if both and also_there(operation) is not None:
+        return  # one of it, and its correction: that is still one too many
     resolving.close_locked(operation, actor="policy", reason="The check found one match.", now=now)
 
 

@@ -53,7 +53,7 @@ def facts(operation: Operation) -> Facts:
         corrected=stands is not None,
         correction=State(stands.state) if stands is not None else None,
         is_correction=operation.corrects_id is not None,
-        original_moved=_original_moved(operation),
+        original_moved=original_moved(operation),
         destination_reference=operation.destination_reference,
         evidence=operation.evidence,
         evidence_by=operation.evidence_by,
@@ -80,9 +80,10 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
         return None, ""
     asked, absent_by = None, ""
     closed_at = attempts[-1].closed_at if attempts else None
-    for approval in Approval.objects.filter(operation=operation).order_by("id"):
+    for approval in Approval.objects.filter(operation=operation).defer("meant_sealed").order_by("id"):
         if approval.decided_at is None:
-            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at)
+            who = approval.data.get("who", "")
+            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who)
         elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
             since = closed_at is None or approval.decided_at >= closed_at
             absent_by = approval.maker if since and operation.state == State.FAILED else ""
@@ -109,13 +110,17 @@ def corrections_of(operations: Iterable[Operation]) -> dict[int, Operation]:
     return {pk: latest[original] for pk, original in originals.items() if original in latest}
 
 
-def _original_moved(operation: Operation) -> bool:
-    """Say whether what a correction stands for has moved since it was made: it, or a correction before."""
+def original_moved(operation: Operation) -> bool:
+    """Say whether what a correction stands for has moved since it was made: it, or a correction before.
+
+    Doubt that has ended in *did not happen* is no such move: what was to be feared has not come.
+    """
     if operation.corrects_id is None:
         return False
     made = operation.events.order_by("id").values("id")[:1]
     others = Q(operation=operation.corrects_id) | Q(operation__corrects=operation.corrects_id)
     moves = Event.objects.filter(others, id__gt=Subquery(made)).exclude(state_to="")
+    moves = moves.exclude(state_from=State.UNCERTAIN, state_to=State.FAILED)
     return moves.exclude(operation=operation).exists()
 
 

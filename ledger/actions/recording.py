@@ -12,7 +12,7 @@ from ledger.actions import resolving, statements
 from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.claiming import operation_of
-from ledger.actions.holding import close_corrected
+from ledger.actions.holding import tie_corrected
 from ledger.actions.statements import stored
 from ledger.actions.told import LATE_MAX, THERE, check_told, heed_late, hold_doubled, kept_alike
 from ledger.models import Attempt, Operation, OperationType
@@ -80,7 +80,7 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
             return None
         with locked(row["id"]) as (operation, now):
             check_told(operation, now)
-            close_corrected(operation)
+            tie_corrected(operation, now)
             return operation
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 from ledger.actions.changing import change, locked
 from ledger.actions.holding import (
-    close_corrected,
     close_locked,
     hold,
     hold_locked,
     reopen,
     reopen_locked,
+    tie_corrected,
     void_permit,
     withdraw_locked,
 )
 from ledger.actions.pausing import pause_locked
-from ledger.actions.reading import facts, latest_lookup, lookup_fact, match_of
+from ledger.actions.reading import correction_of, facts, latest_lookup, lookup_fact, match_of
 from ledger.actions.told import SURPLUS, check_told, heed_late, told_late
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
@@ -174,13 +174,19 @@ def complete_locked(
     if evidence is Evidence.LOOKUP or (case is not None and case.kind not in SURPLUS):
         close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
     check_told(operation, now)
-    close_corrected(operation)
+    tie_corrected(operation, now)
 
 
 def _fail(operation: Operation, step: Step, now: datetime) -> None:
     if operation.state == State.UNCERTAIN:
         clear(operation, now)
     change(operation, kind="settled", actor="policy", reason=step.why, to=State.FAILED)
+    stands = correction_of(operation)
+    if stands is not None and stands.state == State.COMPLETED and stands.corrects_id == operation.pk:
+        reason = f"Its correction {stands.key} is done."
+        data: dict[str, object] = {"correction": str(stands.uid)}
+        close_locked(operation, actor="policy", reason=reason, now=now, data=data)
+        return
     hold_locked(operation, step.case or CaseKind.LIMIT, actor="policy", reason=step.why, now=now)
 
 
@@ -283,7 +289,7 @@ def _after(operation: Operation, conclusion: Conclusion, now: datetime) -> None:
         hold_locked(operation, conclusion.case, actor="policy", reason=conclusion.why, now=now)
     if conclusion.state is State.COMPLETED:
         check_told(operation, now)
-        close_corrected(operation)
+        tie_corrected(operation, now)
     elif told_late(operation):
         heed_late(operation, now)
     elif conclusion.state is State.UNCERTAIN:

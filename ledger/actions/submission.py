@@ -54,6 +54,18 @@ class Prepared:
             digest_keys(), self.payload, amount=self.amount, currency=self.currency or None
         )
 
+    def same_as(self, digest: str) -> bool:
+        """Say whether it is what a digest was made of, under whichever key that was."""
+        asked = digests.payload_digest(
+            digest_keys(),
+            self.payload,
+            type=self.operation_type.name,
+            amount=self.amount,
+            currency=self.currency or None,
+            key_id=digests.key_id_of(digest),
+        )
+        return digests.same(asked, digest)
+
     def sealed(self) -> bytes | None:
         """Return the encrypted payload, where it is kept."""
         if not self.kept:
@@ -185,17 +197,7 @@ def _with_set(submission: Submission, kind: OperationType, key: str, *, writes: 
 
 def refuse_changed(operation: Operation, prepared: Prepared) -> None:
     """Raise PayloadChanged with sorted paths, never values, where the key was used for something else."""
-    keyring = digest_keys()
-    currency = prepared.currency or None
-    asked = digests.payload_digest(
-        keyring,
-        prepared.payload,
-        type=prepared.operation_type.name,
-        amount=prepared.amount,
-        currency=currency,
-        key_id=digests.key_id_of(operation.payload_digest),
-    )
-    if digests.same(asked, operation.payload_digest):
+    if prepared.same_as(operation.payload_digest):
         return
     raise PayloadChanged(
         f"The key {operation.key} was used with another payload. Nothing was changed. "

@@ -24,7 +24,7 @@ from ledger.door.schemas import (
     SubmissionIn,
     WholeOperationOut,
 )
-from ledger.models import Attempt, Operation
+from ledger.models import Approval, Attempt, Operation
 from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting
 from ledger.rules.states import State
 
@@ -125,21 +125,19 @@ def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
 
 @api.post(
     "operations/{uuid:uid}/correction",
-    response=answering(200, 201, refusing=AGAINST_ITS_PAYLOAD),
+    response=answering(200, 201, 202, refusing=AGAINST_ITS_PAYLOAD),
     summary="Correct an operation",
 )
 def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpResponse:
-    """A new operation stands in its place. What the caller performs is claimed under the new key."""
+    """A new operation stands in its place. What the caller performs is claimed under the new key.
+
+    What may have happened is corrected under an `override` only, once an approver agrees.
+    """
     operation = _operation(request, uid)
     with _about(operation.pk):
-        made, new = actions.correct(
-            operation.pk,
-            handed.meant(),
-            actor=auth.actor(request),
-            reason=handed.why,
-            who=handed.who,
-            command_id=handed.command_id,
-        )
+        made, new = _corrected(operation, handed, actor=auth.actor(request))
+    if isinstance(made, Approval):
+        return _waits(request, operation, made, new=new)
     decision = answers.standing(made)
     headers = {} if new else dict(REPLAYED)
     if new and made.operation_type.by_tieout:
@@ -148,6 +146,24 @@ def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpRespon
         headers["Retry-After"] = answers.retry_after(made.next_try_at)
     body = {**answers.told(request, made, decision=decision, retry_at=made.next_try_at), "warnings": []}
     return answers.respond(body, status=201 if new else 200, headers=headers)
+
+
+def _corrected(
+    operation: Operation, handed: CorrectionIn, *, actor: str
+) -> tuple[Operation | Approval, bool]:
+    """Make the correction, or ask for it; say whether that is new."""
+    given: dict[str, Any] = {"reason": handed.why, "who": handed.who, "command_id": handed.command_id}
+    if handed.override is None:
+        return actions.correct(operation.pk, handed.meant(), actor=actor, **given)
+    risk = handed.override.risk()
+    return actions.correct_in_doubt(operation.pk, handed.meant(), risk=risk, actor=actor, **given)
+
+
+def _waits(request: HttpRequest, operation: Operation, asked: Approval, *, new: bool) -> HttpResponse:
+    """Answer 202: a second person decides on the operation's page, or the request lapses at `retry_at`."""
+    operation.refresh_from_db()
+    told = answers.told(request, operation, decision="hold", retry_at=asked.expires_at)
+    return answers.respond({**told, "warnings": []}, status=202, headers={} if new else REPLAYED)
 
 
 @api.get(

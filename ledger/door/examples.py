@@ -49,6 +49,20 @@ _ATTEMPT = {
 }
 
 
+_CORRECTION: dict[str, Any] = {
+    "payload": {"order": "483", "total": "1420.00"},
+    "amount": "1420.00",
+    "currency": "ZAR",
+    "who": "Thandi in the web shop",
+    "why": "Two figures were swapped.",
+}
+_RISK = {
+    "where": "Durban Books, customer Acme",
+    "when": "2026-11-30T10:15:00Z",
+    "why": "The goods leave today.",
+}
+
+
 def _one(summary: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"order-483": {"summary": summary, "value": value}}
 
@@ -67,22 +81,24 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "It was sent",
         {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201},
     ),
-    "correct": _one(
-        "It should have been 1420",
-        {
-            "payload": {"order": "483", "total": "1420.00"},
-            "amount": "1420.00",
-            "currency": "ZAR",
-            "who": "Thandi in the web shop",
-            "why": "Two figures were swapped.",
-        },
-    ),
+    "correct": _one("It should have been 1420", _CORRECTION)
+    | {
+        "in-doubt": {"summary": "The first one may have happened", "value": _CORRECTION | {"override": _RISK}}
+    },
 }
 """By the name of the operation."""
 ANSWERS: dict[tuple[str, int], dict[str, Any]] = {
     ("submit", 202): NOTHING_TOLD | {"decision": "proceed", "operation": _OPERATION, "warnings": []},
     ("claim", 201): NOTHING_TOLD
     | {"decision": "proceed", "operation": _REMINDER, "attempt": _ATTEMPT, "warnings": []},
+    ("correct", 202): NOTHING_TOLD
+    | {
+        "decision": "hold",
+        "operation": _OPERATION | {"state": "uncertain"},
+        "case": _OPERATION["page"],
+        "retry_at": "2026-12-01T10:20:00.120483+00:00",
+        "warnings": [],
+    },
     ("find", 200): {"items": [{**_OPERATION, "case": None, "retry_at": None}], "next_cursor": None},
 }
 """By the name of the operation and the status."""

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from ledger.actions.changing import REASON_MAX
 from ledger.actions.correcting import Correction
+from ledger.actions.overriding import Risk
 from ledger.rules import cursors, keys
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
@@ -148,6 +149,22 @@ class ClaimIn(SubmissionIn):
     lease_s: float | None = Field(None, ge=1, le=LEASE_MAX_S)
 
 
+class OverrideIn(Taken):
+    """The words of who takes the risk that what is corrected happened all the same."""
+
+    where: Reference = Field(min_length=1, max_length=200, description="Where it was looked for, by hand.")
+    when: Annotated[Instant, Field(strict=False)] = Field(
+        description="When it was looked for and not seen; after that it can no longer have come."
+    )
+    why: str = Field(
+        min_length=1, max_length=REASON_MAX, description="Why it does not wait for proof; redacted."
+    )
+
+    def risk(self) -> Risk:
+        """Return it as actions take it."""
+        return Risk(self.where, self.when, self.why)
+
+
 class CorrectionIn(Taken):
     """What is meant instead of an operation, whole."""
 
@@ -164,6 +181,10 @@ class CorrectionIn(Taken):
     )
     command_id: Uuid | None = Field(
         None, description="A UUID of this decision; the same again is the same correction."
+    )
+    override: OverrideIn | None = Field(
+        None,
+        description="Only for what is in doubt and held: a second person is asked, and nothing is made yet.",
     )
 
     def meant(self) -> Correction:

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ledger.door.schemas import ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, Source, StartIn
+from ledger.door.schemas import ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, OverrideIn, Source, StartIn
 from ledger.rules.errors import AmountNotText, Malformed, UnknownMember
 from ledger.rules.paths import ROOT, dotted
 
 LISTED = 50
 SHOWN = 100
 
-_MODELS = (ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, StartIn, Source)
+_MODELS = (ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, OverrideIn, StartIn, Source)
 _KNOWN = sorted({name for model in _MODELS for name in model.model_fields})
 _CLAIMS_ONLY = ("attempt_id", "lease_s")
 

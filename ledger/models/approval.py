@@ -36,7 +36,14 @@ class Approval(models.Model):
     lookup = models.ForeignKey(Lookup, null=True, on_delete=models.PROTECT, related_name="approvals")
     """What the latest check had found when it was asked."""
     data = models.JSONField(default=dict)
-    """What the decision says: `reference`; or `where` and `looked_at`, for absence attested by hand."""
+    """What the decision says: `reference`; or `where` and `looked_at`, for absence attested by hand.
+
+    Of a correction also `risk`, `who`, `key`, `amount`, `currency`, and the paths that are `changed`.
+    """
+    meant_digest = models.CharField(max_length=100, blank=True, default="")
+    """Of the payload that a correction would go out with; the database lets no other one out."""
+    meant_sealed = models.BinaryField(null=True)
+    """That payload, sealed, for as long as nobody has answered."""
     answer = models.CharField(max_length=10, blank=True)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.CharField(max_length=150, blank=True)
@@ -67,6 +74,22 @@ class Approval(models.Model):
                 condition=~Q(answer=Answer.APPROVED) | Q(decided_at__lt=F("expires_at")),
             ),
             models.CheckConstraint(name="approval_expires_later", condition=Q(expires_at__gt=F("made_at"))),
+            models.CheckConstraint(
+                name="approval_by_a_person",
+                condition=~Q(answer__in=[Answer.APPROVED, Answer.REFUSED]) | ~Q(decided_by__contains=":"),
+            ),
+            models.CheckConstraint(
+                name="approval_meant_while_open",
+                condition=(~Q(action=Ask.OVERRIDE_CORRECT) & Q(meant_digest="", meant_sealed__isnull=True))
+                | (
+                    Q(action=Ask.OVERRIDE_CORRECT)
+                    & ~Q(meant_digest="")
+                    & (
+                        Q(decided_at__isnull=True, meant_sealed__isnull=False)
+                        | Q(decided_at__isnull=False, meant_sealed__isnull=True)
+                    )
+                ),
+            ),
         ]
 
     def __str__(self) -> str:

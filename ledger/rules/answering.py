@@ -3,10 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
+from ledger.rules import actors
 from ledger.rules.approvals import Ask
 from ledger.rules.facts import AskedFact, Facts, LookupFact
-from ledger.rules.leaves import Action, Leave, leaves, no, yes
-from ledger.rules.states import State
+from ledger.rules.leaves import Action, Leave, leaves, no, waiting, yes
+from ledger.rules.states import UNFINISHED, State
 
 DECIDES = {
     Ask.ATTEST: Action.CONFIRM_REFERENCE,
@@ -38,28 +39,65 @@ def _override_permit(facts: Facts) -> Leave:
     return yes("One more try")
 
 
+def corrects_in_doubt(facts: Facts, now: datetime) -> Leave:
+    """Say whether a second person may be asked to correct what may have happened, and may agree to it."""
+    if facts.is_correction:
+        return no("It is a correction itself: the operation that it corrects is corrected again.")
+    if facts.correction in UNFINISHED:
+        return no("Its correction is not finished yet: one at a time.")
+    if facts.state is State.RUNNING:
+        return no("In progress: its answer is expected by {at}.", facts.lease_until)
+    if facts.state is not State.UNCERTAIN:
+        return no("Nothing is in doubt: correct it without an override.")
+    if facts.permit is not None:
+        return no(f"Another try is allowed already, by {facts.permit.actor}.")
+    if not facts.held:
+        return no("Not yet: software still waits for its final word.")
+    return waiting(facts, now) or yes("A correction takes its place. A second person must agree.")
+
+
 def answers(facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: str) -> dict[Action, Leave]:
     """Say whether this person may answer what somebody has asked; all but the maker need the role for it."""
     asked = facts.asked
     if asked is None:
         return dict.fromkeys((Action.APPROVE, Action.REFUSE, Action.TAKE_BACK), no("Nothing is asked."))
+    if actors.is_software(actor):
+        people = no("Software asks; people answer.")
+        return dict.fromkeys((Action.APPROVE, Action.REFUSE, Action.TAKE_BACK), people)
     if actor == asked.maker:
         second = no("You asked for it yourself: a second person decides.")
         mine = yes("Nothing is done, and your request stays on record.")
         return {Action.APPROVE: second, Action.REFUSE: second, Action.TAKE_BACK: mine}
+    named = asked.who.casefold() == actor.casefold()
+    in_your_name = no("It is asked in your name: a second person decides.")
     return {
-        Action.APPROVE: _approve(facts, now, sitting, asked),
+        Action.APPROVE: in_your_name if named else _approve(facts, now, sitting, asked),
         Action.REFUSE: yes("Nothing is done, and the request stays on record."),
-        Action.TAKE_BACK: no(f"Only {asked.maker} takes it back."),
+        Action.TAKE_BACK: no(_not_theirs(asked)),
     }
+
+
+def _not_theirs(asked: AskedFact) -> str:
+    if actors.is_software(asked.maker):
+        return "An automation has asked: it is approved or refused, or it lapses."
+    return f"Only {asked.maker} takes it back."
 
 
 def _approve(facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact) -> Leave:
     if now >= asked.expires_at:
         return no("Nobody answered before {at}: it has to be asked again.", asked.expires_at)
-    leave = leaves(replace(facts, asked=None), now, sitting=sitting)[DECIDES[asked.ask]]
-    if not leave.allowed and asked.ask is Ask.END and sitting is None and facts.state is State.UNCERTAIN:
-        return no("Approve waits for a check made by you in the last five minutes.")
+    leave = _still_open(replace(facts, asked=None), now, sitting, asked)
     if not leave.allowed:
         return leave
     return yes(f"It is carried out at once, on {asked.maker}’s word and yours.")
+
+
+def _still_open(facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact) -> Leave:
+    """Say whether what was asked could be done now; where a check can tell more, who agrees has made it."""
+    look = no("Approve waits for a check made by you in the last five minutes.")
+    if asked.ask is Ask.OVERRIDE_CORRECT:
+        leave = corrects_in_doubt(facts, now)
+        return look if leave.allowed and facts.has_lookup and sitting is None else leave
+    leave = leaves(facts, now, sitting=sitting)[DECIDES[asked.ask]]
+    unseen = asked.ask is Ask.END and sitting is None and facts.state is State.UNCERTAIN
+    return look if unseen and not leave.allowed else leave

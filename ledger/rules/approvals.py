@@ -17,9 +17,12 @@ class Ask(StrEnum):
     """It did not happen: absence attested by hand where nothing can be looked up."""
     OVERRIDE_PERMIT = "override_permit"
     """One more try, although nothing can be looked up and no key protects."""
+    OVERRIDE_CORRECT = "override_correct"
+    """A correction, although what it corrects may have happened."""
 
 
 OVERRIDES = frozenset({Ask.OVERRIDE_END, Ask.OVERRIDE_PERMIT})
+"""What absence attested by hand leads to."""
 
 
 class Answer(StrEnum):

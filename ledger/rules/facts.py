@@ -92,6 +92,8 @@ class AskedFact:
     ask: Ask
     maker: str
     expires_at: datetime
+    who: str = ""
+    """In whose name an automation asks; it proves nothing."""
 
 
 @dataclass(frozen=True)

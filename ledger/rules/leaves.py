@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from ledger.rules.actors import AUTOMATION
 from ledger.rules.contracts import guarantee
 from ledger.rules.decisions import GONE, MOVED, Next, decide
 from ledger.rules.facts import Facts, LookupFact, Sentence
@@ -77,14 +78,19 @@ def leaves(facts: Facts, now: datetime, *, sitting: LookupFact | None) -> dict[A
         Action.CORRECT: _correct(facts),
         Action.OVERRIDE: _override(facts, now),
     }
-    asked = facts.asked
-    if asked is None or now >= asked.expires_at:
-        return found
-    waits = no(
-        f"{asked.maker} has asked for a second person: that is answered first, until {{at}}.",
-        asked.expires_at,
+    waits = waiting(facts, now)
+    return found if waits is None else found | {one: waits for one in DECIDING if found[one].allowed}
+
+
+def waiting(facts: Facts, now: datetime) -> Leave | None:
+    """Refuse what somebody decides while another one's request is open; None where there is none."""
+    if facts.asked is None or now >= facts.asked.expires_at:
+        return None
+    maker = facts.asked.maker.removeprefix(AUTOMATION)
+    return no(
+        f"{maker} has asked for a second person: that is answered first, until {{at}}.",
+        facts.asked.expires_at,
     )
-    return found | {action: waits for action in DECIDING if found[action].allowed}
 
 
 def _in_progress(facts: Facts) -> Leave:
@@ -284,9 +290,7 @@ def _correct(facts: Facts) -> Leave:
         return no("Its correction is not finished yet: one at a time.")
     match facts.state:
         case State.UNCERTAIN:
-            return no(
-                "Not yet: while it may have happened, a correction is an override and needs a second person."
-            )
+            return no("While it may have happened, a correction is an override and needs a second person.")
         case State.RUNNING:
             return _in_progress(facts)
         case State.PENDING:

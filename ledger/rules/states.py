@@ -70,6 +70,8 @@ class CaseKind(StrEnum):
     """Completed once, and the destination no longer holds it."""
     THERE_AFTER_ALL = "there_after_all"
     """Failed or waiting, and the destination holds it all the same."""
+    BOTH_THERE = "both_there"
+    """It turned up after its correction was made, which is there, too, or may be."""
     LAPSED = "lapsed"
     """A permit was given and nobody used it in time."""
     PAUSED = "paused"

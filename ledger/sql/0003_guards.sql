@@ -33,6 +33,18 @@ CREATE TRIGGER permit_stays BEFORE DELETE ON ledger_permit FOR EACH ROW EXECUTE 
 CREATE TRIGGER lookup_stays BEFORE UPDATE OR DELETE ON ledger_lookup FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER command_stays BEFORE UPDATE OR DELETE ON ledger_command FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 
+-- What may have happened is corrected by two people only: what was approved in this transaction, and nothing else.
+CREATE FUNCTION ledger_correction_approved(original bigint, meant text) RETURNS boolean LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM ledger_approval
+        WHERE operation_id = original AND action = 'override_correct' AND answer = 'approved'
+            AND (meant IS NULL OR meant_digest = meant)
+            AND age(xmin) <= 0 -- of this transaction or its savepoints
+    );
+END $$;
+
 CREATE FUNCTION ledger_operation_moves() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
@@ -47,6 +59,11 @@ BEGIN
                 AND corrected_at IS NOT NULL
         ) THEN
             RAISE EXCEPTION 'a correction stands for one operation of its type, which is no correction and stands back'
+                USING ERRCODE = 'check_violation';
+        END IF;
+        IF EXISTS (SELECT FROM ledger_operation WHERE id = NEW.corrects_id AND state = 'uncertain')
+           AND NOT ledger_correction_approved(NEW.corrects_id, NEW.payload_digest) THEN
+            RAISE EXCEPTION 'what may have happened is corrected as was approved, or not at all'
                 USING ERRCODE = 'check_violation';
         END IF;
         RETURN NEW;
@@ -77,7 +94,8 @@ BEGIN
        (NEW.corrected_at IS DISTINCT FROM OLD.corrected_at OR NEW.state IN ('pending', 'running')) THEN
         RAISE EXCEPTION 'a corrected operation never runs again' USING ERRCODE = 'check_violation';
     END IF;
-    IF OLD.corrected_at IS NULL AND NEW.corrected_at IS NOT NULL AND NEW.state NOT IN ('failed', 'completed') THEN
+    IF OLD.corrected_at IS NULL AND NEW.corrected_at IS NOT NULL AND NEW.state NOT IN ('failed', 'completed')
+       AND NOT (NEW.state = 'uncertain' AND ledger_correction_approved(NEW.id, NULL)) THEN
         RAISE EXCEPTION 'a correction waits until it is known what happened' USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.revision = OLD.revision AND

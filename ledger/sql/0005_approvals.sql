@@ -17,10 +17,11 @@ BEGIN
         RAISE EXCEPTION 'an approval is decided once' USING ERRCODE = 'check_violation';
     END IF;
     IF (OLD.uid, OLD.operation_id, OLD.action, OLD.maker, OLD.reason, OLD.command_id, OLD.made_at, OLD.expires_at,
-        OLD.payload_digest, OLD.attempt_count, OLD.lookup_id, OLD.data)
+        OLD.payload_digest, OLD.attempt_count, OLD.lookup_id, OLD.data, OLD.meant_digest)
         IS DISTINCT FROM
        (NEW.uid, NEW.operation_id, NEW.action, NEW.maker, NEW.reason, NEW.command_id, NEW.made_at, NEW.expires_at,
-        NEW.payload_digest, NEW.attempt_count, NEW.lookup_id, NEW.data) THEN
+        NEW.payload_digest, NEW.attempt_count, NEW.lookup_id, NEW.data, NEW.meant_digest)
+       OR (NEW.meant_sealed IS NOT NULL AND NEW.meant_sealed IS DISTINCT FROM OLD.meant_sealed) THEN
         RAISE EXCEPTION 'what an approval is asked for never changes' USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;

@@ -1,9 +1,11 @@
 """Corrections over HTTP: who may, what comes back, and what the original's automation is told meanwhile."""
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
-from ledger.models import Event, Operation
+from ledger import actions
+from ledger.models import Approval, Event, Operation
 from tests.doors import PAYLOAD, Api, fits, new_key, problem
 from tests.doors import api as api
 from tests.doors import clock as clock
@@ -49,6 +51,7 @@ def test_what_is_in_doubt_needs_an_override_and_what_runs_an_answer(api: Api) ->
     api.outcome(attempt, "uncertain")
     told = problem(corrected(api, operation), 409, "needs-override")
     assert (told["retry"], told["case"]) == ("after-review", told["operation"]["page"])
+    assert 'Post it with "override"' in told["detail"]
 
 
 def test_the_caller_claims_it_by_its_key_and_is_told_what_to_send(api: Api) -> None:
@@ -110,3 +113,38 @@ def test_what_tieout_performs_is_sent_in_place_of_what_waited(api: Api) -> None:
     assert told["operation"]["state"] == "failed"
     assert api.get(f"operations/{waiting['id']}").json()["correction"]["key"] == f"{key}/c1"
     problem(corrected(api, answer.json()["operation"]), 409, "not-now")
+
+
+def test_under_an_override_a_second_person_is_asked_and_nothing_is_made_before(api: Api) -> None:
+    key = new_key("reminder")
+    operation = {"id": api.outcome(api.claimed(key), "uncertain").json()["operation"]["id"]}
+    api.clock.advance(60)
+    risk = {"where": "The outbox", "when": api.clock.now().isoformat(), "why": "It cannot wait."}
+    for name in risk:
+        partly = {member: value for member, value in risk.items() if member != name}
+        told = problem(corrected(api, operation, override=partly), 400, "malformed")
+        assert told["errors"] == [{"path": f"override.{name}", "problem": "is missing"}]
+    problem(corrected(api, operation, override={**risk, "when": "yesterday"}), 400, "malformed")
+    problem(corrected(api, operation, override={**risk, "why": "\u200b"}), 400, "malformed")
+    problem(corrected(api.other("invoice.create"), operation, override=risk), 403, "type-not-allowed")
+    early = (api.clock.now() - timedelta(hours=1)).isoformat()
+    problem(corrected(api, operation, override={**risk, "when": early}), 409, "not-now")
+    answer = corrected(api, operation, override=risk)
+    told = answer.json()
+    assert (answer.status_code, told["decision"], told["operation"]["state"]) == (202, "hold", "uncertain")
+    assert (told["case"], told["operation"]["correction"]) == (told["operation"]["page"], None)
+    again = corrected(api, operation, override={**risk, "why": "In other words."})
+    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (202, "true")
+    assert again.json()["retry_at"] == told["retry_at"] is not None
+    problem(corrected(api, operation, override=risk, payload={**MEANT, "total": "1.00"}), 409, "not-now")
+    problem(corrected(api, operation), 409, "needs-override")
+    request = Approval.objects.get(operation__uid=operation["id"])
+    actions.approve(request.uid, actor="bob", reason="", command_id=uuid.uuid4())
+    made = corrected(api, operation, override=risk)
+    assert (made.status_code, made.json()["operation"]["key"]) == (200, f"{key}/c1")
+    assert problem(api.claim(key), 409, "on-hold")["operation"]["correction"]["key"] == f"{key}/c1"
+    bare = api.post("operations/claim", {"type": "reminder.send", "key": f"{key}/c1"})
+    assert (bare.status_code, bare.json()["payload"]) == (201, MEANT)
+    done = api.outcome(api.claimed(other := new_key("reminder")), "succeeded").json()["operation"]
+    told = problem(corrected(api, done, override=risk), 409, "not-now")
+    assert "without an override" in told["detail"] and told["operation"]["key"] == other

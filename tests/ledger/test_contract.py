@@ -79,7 +79,7 @@ def test_every_status_of_every_address_is_documented() -> None:
     statuses = {
         "submit": "200 202 409 422",
         "claim": "200 201 409 422",
-        "correct": "200 201 409 422",
+        "correct": "200 201 202 409 422",
         "start": "200 409",
         "heartbeat": "200 409",
         "outcome": "200 409",

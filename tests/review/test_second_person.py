@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from ledger import actions
 from ledger.models import Approval, Event, Operation, Permit
 from review.instants import zone
 from tests import stories
@@ -185,6 +186,56 @@ def test_refusing_needs_a_reason_and_leads_back_to_the_list(durban: stories.Durb
     assert "Nothing waits for a second person" in listed
     assert "refused the override that closes it as not done, asked by ann. “The customer has it.”" in listed
     assert "refused what was asked. “The customer has it.”" in page("ann", operation)
+
+
+def test_correcting_what_may_have_happened_says_what_changes_and_what_if_the_first_one_arrived(
+    durban: stories.Durban,
+) -> None:
+    operation = durban.blind(318, "8400.00")
+    meant = actions.Correction({"order": "318", "total": "8040.00", "iban": "ZA-4242"}, "8040.00", "ZAR")
+    risk = actions.Risk("Open invoices of Acme", durban.clock.now(), "The truck leaves at noon.")
+    words: dict[str, Any] = {"actor": "api:webshop", "reason": "Two figures were swapped.", "who": "thandi"}
+    actions.correct_in_doubt(operation.pk, meant, risk=risk, **words)
+    says = (
+        "webshop for thandi asks",
+        "It may have happened all the same, so two people decide.",
+        "Changes amount, iban, total. 8\u00a0400.00\u00a0ZAR becomes 8\u00a0040.00\u00a0ZAR",
+        "which proves nothing: Open invoices of Acme",
+        "The truck leaves at noon.",
+        "Two figures were swapped.",
+    )
+    listed = browser_of("bob").get("/approvals/").content.decode()
+    shown, dialog = page("bob", operation), page("bob", operation, "approve/")
+    arrived = "Durban Books would hold both, 8\u00a0400.00\u00a0ZAR and 8\u00a0040.00\u00a0ZAR."
+    for part in (*says, arrived):
+        assert part in listed, part
+    for part in says:
+        assert part in shown, part
+    assert "4242" not in listed + shown + dialog, "paths, and never a value"
+    assert "Approve the correction of what may have happened?" in dialog
+    for part in (says[2], arrived, "None in the last five minutes", "waits for a check made by you"):
+        assert part in dialog, part
+    assert "waits for a check" in answer("bob", operation, "approve").content.decode()
+    durban.looked(operation, stories.BLIND, actor="bob")
+    assert answer("bob", operation, "approve").status_code == 303
+    made = operation.corrections.get()
+    shown = page("vic", operation)
+    assert 'data-state="uncertain"' in shown
+    assert f"It was corrected and never runs again. {made.key} stands in its place: waiting." in shown
+    assert "asked a second person for thandi." in shown
+    assert "approved the correction of what may have happened, asked by webshop for thandi." in (
+        browser_of("vic").get("/approvals/").content.decode()
+    )
+    durban.tried(made, stories.done("INV-2"))
+    durban.looked(operation, stories.one(operation, "INV-1"))
+    shown = page("ann", operation)
+    for part in (
+        "It is there, and so may be its correction",
+        "Done, but doubled",
+        "It turned up after all: Durban Books holds INV-1. One invoice was meant.",
+        "Keep one, reverse the other in Durban Books, then confirm here which one counts.",
+    ):
+        assert part in shown, part
 
 
 def test_taking_it_back_is_the_makers_own(durban: stories.Durban) -> None:
