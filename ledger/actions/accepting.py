@@ -2,11 +2,13 @@
 
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from django.db import IntegrityError
+from psycopg.rows import DictRow
 
 from ledger.actions import claiming, resolving, statements
 from ledger.actions.changing import locked
@@ -57,7 +59,10 @@ def _submit(submission: Submission, kind: OperationType, *, actor: str) -> Reply
     if submission.attempt_id is not None or submission.lease_s is not None:
         raise Malformed("attempt_id and lease_s belong to a claim; Tieout makes its own attempts.")
     prepared = prepare(submission, kind)
-    return _accept(submission, prepared, actor=actor) or _again(submission, prepared, actor=actor)
+    written = _accept(submission, prepared, actor=actor)
+    if not written["created"]:
+        return _again(submission, prepared, written, actor=actor)
+    return Reply("proceed", _operation(written, prepared), created=True, warnings=_warnings(prepared))
 
 
 def claim(submission: Submission, *, actor: str) -> Reply:
@@ -82,12 +87,16 @@ def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
         run=submission.source.get("run", ""),
     )
     try:
-        first = _accept(submission, prepared, actor=actor, ticket=ticket)
-        return first or _again(submission, prepared, actor=actor, ticket=ticket)
+        written = _accept(submission, prepared, actor=actor, ticket=ticket)
+        if written["attempt_id"] is None:  # the key is taken, or its destination is paused
+            return _again(submission, prepared, written, actor=actor, ticket=ticket)
     except IntegrityError as error:
         if "caller_id" not in str(error):
             raise
         raise _elsewhere() from None
+    operation = _operation(written, prepared)
+    attempt = _first_attempt(operation, ticket, written["attempt_id"])
+    return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=_warnings(prepared))
 
 
 def _accept(
@@ -96,14 +105,10 @@ def _accept(
     *,
     actor: str,
     ticket: claiming.Ticket | None = None,
-) -> Reply | None:
-    """Write the operation, and the claim where there is a ticket; None where it must be asked again.
-
-    Then the key is taken, or the destination is paused.
-    """
+) -> DictRow:
+    """Write the operation, and the claim where there is a ticket; gives what was written, or stands there."""
     values = _values(submission, prepared, actor=actor, ticket=ticket)
-    row = None
-    while row is None:
+    while True:
         try:
             row = statements.run("accept", values)
         except IntegrityError as error:
@@ -115,20 +120,30 @@ def _accept(
             raise LostRace(
                 f"The rules of {prepared.operation_type.name} have just been changed. Send it again."
             )
-    if row["id"] is None or (ticket is not None and row["attempt_id"] is None):
-        return None
-    operation = stored(Operation, values | row)
+        return row
+
+
+def _operation(written: Mapping[str, Any], prepared: Prepared) -> Operation:
+    operation = stored(Operation, written)
     operation.operation_type = prepared.operation_type
-    warnings = _warnings(prepared)
-    if ticket is None:
-        return Reply("proceed", operation, created=True, warnings=warnings)
-    attempt = _attempt(operation, values | row)
-    return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=warnings)
+    return operation
 
 
-def _attempt(operation: Operation, written: dict[str, Any]) -> Attempt:
-    own = {"id": written["attempt_id"], "uid": written["attempt_uid"], "number": 1}
-    attempt = stored(Attempt, written | own | {"started_at": written["first_sent_at"]})
+def _first_attempt(operation: Operation, ticket: claiming.Ticket, attempt_id: int) -> Attempt:
+    columns = {
+        "id": attempt_id,
+        "uid": ticket.attempt_uid,
+        "operation_id": operation.pk,
+        "number": 1,
+        "caller_id": ticket.caller_id,
+        "actor": ticket.actor,
+        "run": ticket.run,
+        "idempotency_key": operation.idempotency_key,
+        "payload_digest": operation.payload_digest,
+        "lease_until": operation.lease_until,
+        "started_at": operation.first_sent_at,
+    }
+    attempt = stored(Attempt, columns)
     attempt.operation = operation
     return attempt
 
@@ -167,17 +182,24 @@ def _values(
 
 
 def _again(
-    submission: Submission, prepared: Prepared, *, actor: str, ticket: claiming.Ticket | None = None
+    submission: Submission,
+    prepared: Prepared,
+    written: Mapping[str, Any],
+    *,
+    actor: str,
+    ticket: claiming.Ticket | None = None,
 ) -> Reply:
     """Answer for an operation that exists: what the winner wrote is read, and decides."""
     if submission.attempt_id is not None:
         _refuse_elsewhere(submission.attempt_id, prepared)
-    row = statements.run("known", {"type_id": prepared.operation_type.pk, "key": prepared.key})
-    assert row is not None, "an accepted operation is never removed"
-    found = stored(Operation, row)
+    if written["id"] is None:
+        asked = {"type_id": prepared.operation_type.pk, "key": prepared.key}
+        known = statements.run("known", asked)
+        assert known is not None, "an accepted operation is never removed"
+        written = known
+    found = _operation(written, prepared)
     refuse_changed(found, prepared)
     if found.state == State.COMPLETED:
-        found.operation_type = prepared.operation_type
         return _done(found)
     with locked(found.pk) as (operation, now):
         if operation.state == State.RUNNING and operation.lease_until and operation.lease_until <= now:

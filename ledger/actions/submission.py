@@ -56,13 +56,16 @@ class Prepared:
 
     def same_as(self, digest: str) -> bool:
         """Say whether it is what a digest was made of, under whichever key that was."""
+        key_id = digests.key_id_of(digest)
+        if key_id == digests.key_id_of(self.payload_digest):
+            return digests.same(self.payload_digest, digest)
         asked = digests.payload_digest(
             digest_keys(),
             self.payload,
             type=self.operation_type.name,
             amount=self.amount,
             currency=self.currency or None,
-            key_id=digests.key_id_of(digest),
+            key_id=key_id,
         )
         return digests.same(asked, digest)
 

@@ -1,9 +1,9 @@
 -- Accept an operation and, where the caller performs it, claim it in the same breath: operation, attempt and
 -- events in one statement. No row comes back where the rules of its type are no longer the ones that it was
--- prepared by; a row without an id where the key is taken: whoever wrote it first decides. While the destination
--- is paused nothing is claimed: the operation only waits. The insert may wait long for a key that is then given
--- up. A lease that has lost more than a second by that is left out, which no attempt can be without: nothing is
--- written then.
+-- prepared by. Where the key is taken, whoever wrote it first decides: that row comes back, or one without an id
+-- where it was written just now. While the destination is paused nothing is claimed: the operation only waits.
+-- The insert may wait long for a key that is then given up. A lease that has lost more than a second by that is
+-- left out, which no attempt can be without: nothing is written then.
 WITH asked AS (
     SELECT t.contract, d.account, %(claimed)s AND NOT EXISTS (
         SELECT FROM ledger_pause WHERE destination_id = d.id AND resumed_at IS NULL
@@ -52,7 +52,19 @@ WITH asked AS (
     SELECT gen_random_uuid(), operation.id, attempt.id, 'claimed', %(actor)s::text, 'First try.', '', state, 1,
         '{}'::jsonb
     FROM operation, attempt
+), found AS (
+    SELECT id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
+        source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
+        lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
+        true AS created
+    FROM operation
+    UNION ALL
+    SELECT id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
+        source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
+        lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
+        false
+    FROM ledger_operation
+    WHERE operation_type_id = %(type_id)s AND key = %(key)s::text AND NOT EXISTS (SELECT FROM operation)
 )
-SELECT operation.id, state, accepted_at, changed_at, operation.lease_until, next_try_at, first_sent_at, held_at,
-    corrects_id, corrected_at, destination_reference, evidence, first_cause, attempt.id AS attempt_id
-FROM asked LEFT JOIN operation ON true LEFT JOIN attempt ON true
+SELECT found.*, attempt.id AS attempt_id
+FROM asked LEFT JOIN found ON true LEFT JOIN attempt ON true
