@@ -22,8 +22,10 @@ from django.db import DatabaseError, transaction
 
 from ledger import actions
 from ledger.actions import Correction, Risk
+from ledger.actions.changing import answer_asked, locked
 from ledger.models import Approval, Operation, TieoutNow, database_now
 from ledger.rules import errors
+from ledger.rules.approvals import Answer
 from ledger.rules.states import CaseKind, Standing, State
 from tests import factories as make
 from tests.databases import Clock
@@ -272,13 +274,28 @@ def test_the_database_lets_nothing_out_but_what_was_approved(clock: Clock) -> No
         Operation.objects.filter(pk=operation.pk).update(
             corrected_at=TieoutNow(), revision=operation.revision + 1
         )
-    made = corrected(operation)
-    reported(made, make.REFUSED)
-    columns = {field.attname: getattr(made, field.attname) for field in Operation._meta.concrete_fields}
-    second = columns | {"id": None, "uid": uuid.uuid4(), "key": "order/483/c2", "correction_number": 2}
-    Operation.objects.filter(pk=made.pk)
+    with pytest.raises(DatabaseError, match="as was approved, or not at all"):
+        another_than(request)
+    approve(request)
+    reported(operation.corrections.get(), make.REFUSED)
     with pytest.raises(DatabaseError, match="as was approved, or not at all"), transaction.atomic():
-        Operation.objects.create(**second)  # approved once, in another transaction
+        copied(operation, number=2, payload_digest=request.meant_digest)  # approved once, and not now
+
+
+def another_than(request: Approval) -> None:
+    """Agree to a request, and let something else out in the same transaction."""
+    with locked(request.operation_id) as (operation, _):
+        answer_asked(operation, request, Answer.APPROVED, actor="bob", reason="Yes.")
+        rows = Operation.objects.filter(pk=operation.pk)
+        rows.update(corrected_at=TieoutNow(), revision=operation.revision + 1)
+        copied(operation, number=1)
+
+
+def copied(operation: Operation, *, number: int, **changes: Any) -> None:
+    columns = {field.attname: getattr(operation, field.attname) for field in Operation._meta.concrete_fields}
+    as_new = {"id": None, "uid": uuid.uuid4(), "state": State.PENDING, "key": f"{operation.key}/c{number}"}
+    linked = {"corrects_id": operation.pk, "correction_number": number, "corrected_at": None}
+    Operation.objects.create(**columns | as_new | linked | changes)
 
 
 # --- it turns up, or is proved absent
