@@ -255,9 +255,10 @@ def test_a_statement_that_may_have_read_the_clock_and_not_written_yet_is_waited_
     kind = another("reminder.send").name
     database = api.clock.database
     with (
-        closing(psycopg.connect(database.superuser_url, autocommit=True)) as holder,
         closing(psycopg.connect(database.app_url, autocommit=True)) as waiter,
         ThreadPoolExecutor(1) as pool,
+        # Closed first, whatever happens: who waits for it goes on.
+        closing(psycopg.connect(database.superuser_url, autocommit=True)) as holder,
     ):
         holder.execute("SELECT pg_advisory_lock(483)")
         waiting = pool.submit(waiter.execute, "SELECT pg_advisory_lock(483)")
