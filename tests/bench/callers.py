@@ -1,6 +1,7 @@
 """Calling processes, kept for the whole run: each works when it is told to, and they begin together."""
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,10 +16,14 @@ class Callers:
     """Processes that speak the protocol of `loop`."""
 
     processes: list[subprocess.Popen[str]]
+    rest: bool = False
+    """Whether they are stopped while nothing is asked of them: a library may be busy by itself."""
 
     @classmethod
     @contextmanager
-    def started(cls, count: int, *command: str, environ: Mapping[str, str]) -> Iterator["Callers"]:
+    def started(
+        cls, count: int, *command: str, environ: Mapping[str, str], rest: bool = False
+    ) -> Iterator["Callers"]:
         """Start so many; they end when their orders end."""
         processes = [
             subprocess.Popen(
@@ -27,8 +32,9 @@ class Callers:
             for _ in range(count)
         ]
         try:
-            yield cls(processes)
+            yield cls(processes, rest)
         finally:
+            _tell(processes, signal.SIGCONT)
             for process in processes:
                 process.communicate()
 
@@ -36,12 +42,19 @@ class Callers:
         """Let the first `count` work at once for so many seconds; gives units a second of all together."""
         order = json.dumps({"work": work, "seconds": seconds, "duplicates": duplicates}) + "\n"
         busy = self.processes[:count]
+        _tell(self.processes if self.rest else [], signal.SIGCONT)
         for process in busy:
             assert process.stdin is not None
             process.stdin.write(order)
             process.stdin.flush()
         answers = [_answer(process) for process in busy]
+        _tell(self.processes if self.rest else [], signal.SIGSTOP)
         return sum(float(answer["done"] / answer["elapsed"]) for answer in answers)
+
+
+def _tell(processes: list[subprocess.Popen[str]], what: signal.Signals) -> None:
+    for process in processes:
+        process.send_signal(what)
 
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def started(count: int, place: Place, *, folder: Path) -> Iterator[Callers]:
     environ = {**os.environ, "BENCH_PEER_URL": _url(place)}
     with Callers.started(1, *command, environ=environ) as first:
         first.rate("peer", 1, seconds=0)  # makes its tables, alone
-    with Callers.started(count, *command, environ=environ) as callers:
+    with Callers.started(count, *command, environ=environ, rest=True) as callers:
+        callers.rate("peer", count, seconds=0)
         yield callers
 
 
