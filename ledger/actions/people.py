@@ -17,6 +17,11 @@ from ledger.rules.leaves import UNDO, Action, leaves, permit_lapses_at
 from ledger.rules.states import Evidence, State
 
 REFERENCE_MAX = 200
+SAID_OTHERWISE = {
+    Ask.ATTEST: "Somebody says that it is there.",
+    Ask.END: "Somebody asks to close it as not done.",
+}
+"""Why a permit ends although nobody has agreed yet: it can be given again, a send is never taken back."""
 
 
 def require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
@@ -108,9 +113,23 @@ def attest(
             return Approval.objects.filter(command_id=command_id).first()
         require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
         if needs_second(operation):
-            return ask_locked(operation, now, Ask.ATTEST, word=word, data={"reference": reference})
+            return _ask(operation, now, Ask.ATTEST, word=word, data={"reference": reference})
         attest_locked(operation, now, word, reference=reference)
         return None
+
+
+def _ask(
+    operation: Operation, now: datetime, ask: Ask, *, word: Word, data: dict[str, Any] | None = None
+) -> Approval:
+    """Ask a second person to close it; a permit that a person gave does not outlive that word meanwhile.
+
+    Policy's own stays: it rests on a key that protects a second send, and would be given again at once.
+    """
+    if operation.permits.open().filter(source=Permit.Source.PERSON).exists():
+        resolving.void_permit(operation, SAID_OTHERWISE[ask], now=now)
+    approval = ask_locked(operation, now, ask, word=word, data=data)
+    resolving.advance(operation, now)  # nothing looked while the permit was open
+    return approval
 
 
 def attest_locked(operation: Operation, now: datetime, word: Word, *, reference: str) -> None:
@@ -158,7 +177,7 @@ def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) ->
             return Approval.objects.filter(command_id=command_id).first()
         require(operation, Action.DID_NOT_HAPPEN, actor=actor, now=now)
         if needs_second(operation):
-            return ask_locked(operation, now, Ask.END, word=word)
+            return _ask(operation, now, Ask.END, word=word)
         end_locked(operation, now, word)
         return None
 

@@ -413,6 +413,21 @@ def test_what_was_asked_is_void_once_what_it_stood_on_has_changed(clock: Clock) 
     assert attest(ended) is not None, "it can be asked again"
 
 
+def test_a_permit_does_not_outlive_the_word_that_it_is_there_although_nobody_has_agreed(clock: Clock) -> None:
+    """The large amounts are no less protected than the small ones, where one word closes it at once."""
+    operation = silent(clock, **ABOVE)
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    asked = attest(operation, actor="cid")
+    assert asked is not None
+    told = operation.events.get(kind="withdrawn")
+    assert (told.actor, told.reason) == ("policy", "Somebody says that it is there.")
+    clock.advance(11)
+    assert actions.claim(make.submission(operation.operation_type), actor="api:shop").decision == "hold"
+    assert standing(operation) == "uncertain: expired"
+    approve(asked)
+    assert standing(operation) == "completed"
+
+
 # --- four eyes
 
 
