@@ -8,7 +8,7 @@ from django.db import connection
 from ledger.models import Case
 from reconcile import leasing
 from reconcile.classes import ItemClass
-from reconcile.comparing import whole_sets
+from reconcile.comparing import LIVE, whole_sets
 from reconcile.models import Finding, Run
 
 CHUNK = 1000
@@ -32,6 +32,7 @@ CROSS JOIN LATERAL (
 BY_REFERENCE = LATEST.format(name="f.reference")
 BY_FINGERPRINT = LATEST.format(name="f.reference = '' AND f.fingerprint")
 
+# As `_names` has it: one difference is one class under one name, absence with and without proof.
 FOUND_AGAIN = """
 UPDATE reconcile_finding AS f SET lives = false
 FROM reconcile_run AS r
@@ -40,10 +41,13 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
     WHERE new.run_id = %(run)s
         AND coalesce(nullif(new.reference, ''), new.fingerprint)
             = coalesce(nullif(f.reference, ''), f.fingerprint)
+        AND CASE new.item_class WHEN %(missing)s THEN %(uncertain)s ELSE new.item_class END
+            = CASE f.item_class WHEN %(missing)s THEN %(uncertain)s ELSE f.item_class END
 )
 """
 
-# Looked at again is what belongs to this run's window; what is in flight is not over.
+# Looked at again is what belongs to this run's window; what is in flight is not over. A record that tells no
+# time may be older than what this run's list goes back to, unless the list that showed it went no further.
 GONE = """
 UPDATE reconcile_finding AS f SET lives = false, gone_in_id = %(run)s
 FROM reconcile_run AS r
@@ -51,12 +55,17 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
     EXISTS (
         SELECT FROM ledger_operation AS o
         WHERE o.id = f.operation_id AND o.accepted_at >= %(window_from)s AND o.accepted_at < %(window_to)s
-    ) OR EXISTS (
-        SELECT FROM jsonb_array_elements(f.destination) AS d
-        CROSS JOIN LATERAL (SELECT d ->> 'occurred_at' AS moment) AS told
-        WHERE moment IS NULL OR CASE WHEN length(moment) = length('2026-11-10')
-            THEN moment::date BETWEEN %(first_day)s AND %(last_day)s
-            ELSE moment::timestamptz >= %(window_from)s AND moment::timestamptz < %(window_to)s END
+    ) OR (
+        SELECT bool_and(CASE
+            WHEN moment IS NULL THEN r.window_from >= %(window_from)s
+            WHEN length(moment) = length('2026-11-10')
+                THEN moment::date BETWEEN %(first_day)s AND %(last_day)s
+            ELSE moment::timestamptz >= %(window_from)s AND moment::timestamptz < %(window_to)s END)
+        FROM jsonb_array_elements(f.destination) WITH ORDINALITY AS d (record, place)
+        CROSS JOIN LATERAL (SELECT record ->> 'occurred_at' AS moment) AS told
+        WHERE CASE f.item_class
+            WHEN %(duplicate)s THEN place > 1 AND record ->> 'standing' = ANY(%(live)s)
+            ELSE place = 1 END
     )
 ) AND NOT EXISTS (
     SELECT FROM reconcile_record AS l
@@ -119,22 +128,29 @@ def _decided(earlier: Finding, finding: Finding) -> bool:
 def take_up(run: Run) -> None:
     """Note of earlier findings that this run, which has just stored its own, has found them again."""
     with whole_sets() as cursor:
-        cursor.execute(FOUND_AGAIN, {"plan": run.plan_id, "run": run.pk})
+        cursor.execute(FOUND_AGAIN, _values(run))
 
 
 def let_go(run: Run) -> None:
     """Note what this run has looked at again and found in order; its own findings are stored."""
-    values: dict[str, Any] = {
+    with leasing.held(run), whole_sets() as cursor:
+        cursor.execute(GONE, _values(run))
+
+
+def _values(run: Run) -> dict[str, Any]:
+    return {
         "plan": run.plan_id,
         "run": run.pk,
         "window_from": run.window_from,
         "window_to": run.window_to,
         "first_day": run.days[0],
         "last_day": run.days[1],
+        "live": LIVE,
+        "missing": ItemClass.MISSING.value,
+        "uncertain": ItemClass.UNCERTAIN.value,
+        "duplicate": ItemClass.DUPLICATE.value,
         "in_flight": ItemClass.IN_FLIGHT.value,
     }
-    with leasing.held(run), whole_sets() as cursor:
-        cursor.execute(GONE, values)
 
 
 def cases_over(run: Run) -> list[Case]:

@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -240,9 +241,11 @@ class Books:
         made: dict[str, str] = self.sandbox.call("POST", "/invoices", body=body).json
         return made["id"]
 
-    def run(self, *, keep: bool = True) -> tuple[Run, list[Finding]]:
-        """Reconcile over the plan's own window."""
-        start_at, to = window(self.plan, None, None)
+    def run(
+        self, first: date | None = None, last: date | None = None, *, keep: bool = True
+    ) -> tuple[Run, list[Finding]]:
+        """Reconcile over the plan's own window, or over some days."""
+        start_at, to = window(self.plan, first, last)
         run = start(self.plan, window_from=start_at, window_to=to, actor="ann", dry_run=not keep)
         return run, execute(run)
 

@@ -3,9 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
-from ledger.models import Case
+from ledger.models import Case, database_now
 from ledger.rules.states import Outcome
 from reconcile import reports
+from reconcile.running import window
 from tests.databases import Clock
 from tests.reconcile.books import HELD, Books, key_of, record, refreshed
 
@@ -45,12 +46,16 @@ def test_a_difference_that_is_gone_is_said_once_and_has_a_new_age_when_it_is_bac
 
 
 def test_what_nobody_submitted_has_one_case_and_it_ends_when_the_record_does(listed: Books) -> None:
-    HELD.pages = [[record(1, key="nobody-s"), record(2, key="nobody-s"), record(3, key="other")]]
+    made_at = (database_now() - NIGHT).isoformat()
+    surplus = record(2, key="nobody-s", created_at=made_at)
+    first, other = (record(1, key="nobody-s", created_at=made_at), record(3, key="other", created_at=made_at))
+    HELD.pages = [[first, surplus, other]]
     for _ in range(3):
         listed.run()
     assert Case.objects.count() == 2
-    HELD.pages = [[record(1, key="nobody-s"), record(2, key="nobody-s", status="void")]]
-    listed.run()
+    HELD.pages = [[first, surplus | {"status": "void"}]]
+    run, _ = listed.run()
+    assert run.gone.count() == 2, "the surplus, and the other one"
     assert Case.objects.open().count() == 1, "of two differences under one reference one is left"
     HELD.pages = []
     run, found = listed.run()
@@ -58,12 +63,66 @@ def test_what_nobody_submitted_has_one_case_and_it_ends_when_the_record_does(lis
     closed = Case.objects.order_by("pk").first()
     assert closed is not None
     assert closed.closed_by == f"reconciliation {run.pk}"
-    HELD.pages = [[record(3, key="other")]]
+    HELD.pages = [[other]]
     _, (back,) = listed.run()
     assert back.came_back
     assert back.case is not None
     assert back.case.closed_at is None
     assert Case.objects.count() == 3
+
+
+def test_a_record_without_a_time_is_gone_only_where_the_list_goes_back_as_far(
+    listed: Books, clock: Clock
+) -> None:
+    """The list is asked for what changed of late: what is older stays there, and is not on it."""
+    HELD.pages = [[record(1, key="nobody-s")]]
+    first, _ = listed.run()
+    day = first.days[0]
+    clock.advance(40 * NIGHT)
+    HELD.pages = []
+    for days in ((None, None), (day + NIGHT, day + 3 * NIGHT)):
+        later, found = listed.run(*days)
+        assert (found, later.gone.count(), later.settled) == ([], 0, {})
+    assert Case.objects.open().count() == 1
+    as_far, _ = listed.run(day, day)
+    assert (as_far.gone.count(), as_far.settled) == (1, {"closed": 1})
+
+
+def test_a_difference_is_gone_only_where_its_own_record_was_looked_at(listed: Books, clock: Clock) -> None:
+    """Of two under one reference the older one leaves the window first; it is still there."""
+    start_at, _ = window(listed.plan, None, None)
+    older = record(1, key="nobody-s", created_at=(start_at + NIGHT).isoformat())
+    surplus = record(2, key="nobody-s", created_at=(start_at + 9 * NIGHT).isoformat())
+    HELD.pages = [[older, surplus]]
+    listed.run()
+    clock.advance(2 * NIGHT)
+    run, (still,) = listed.run()
+    assert (still.item_class, run.gone.count()) == ("duplicate_at_destination", 0)
+    HELD.pages = [[older, surplus | {"status": "void"}]]
+    run, _ = listed.run()
+    assert [gone.item_class for gone in run.gone.all()] == ["duplicate_at_destination"]
+    assert Case.objects.open().count() == 1
+
+
+def test_a_difference_ends_while_another_one_stands_under_the_same_reference(
+    listed: Books, clock: Clock
+) -> None:
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    less = record(1, key=key_of("1"), total="90.00")
+    doubled: Pages = [[less, record(2, key=key_of("1"))]]
+    HELD.pages = doubled
+    listed.run()
+    clock.advance(NIGHT)
+    HELD.pages = [[less, record(2, key=key_of("1"), status="void")]]
+    run, (left,) = listed.run()
+    assert [gone.item_class for gone in run.gone.all()] == ["duplicate_at_destination"]
+    clock.advance(NIGHT)
+    HELD.pages = doubled
+    _, found = listed.run()
+    assert {one.item_class: one.came_back for one in found} == {
+        "duplicate_at_destination": True,
+        left.item_class: False,
+    }
 
 
 def test_what_is_in_flight_again_is_not_gone(listed: Books) -> None:
