@@ -202,7 +202,11 @@ def _failed(reading: Reading) -> str:
     if latest is not None and latest.outcome == Outcome.REJECTED:
         what = "our credentials" if latest.http_status in REFUSES_US else "it"
         return f"{there} refused {what}: {_cause(latest)}. Nothing was created."
-    at = _when(reading, latest.closed_at if latest else None)
+    if latest is None:
+        return (
+            "Its automation never came back to try it. Nothing was created, and nothing tries it by itself."
+        )
+    at = _when(reading, latest.closed_at)
     cause = reading.operation.first_cause.rstrip(".")
     first = f" What went wrong first: {cause}." if cause else ""
     return f"Every try is proved not done, the last at {at}.{first} Nothing tries it again by itself."

@@ -1,6 +1,7 @@
 """Facts for decisions, read from the rows of one operation."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,9 +21,7 @@ def facts(operation: Operation) -> Facts:
     attempts = tuple(operation.attempts.order_by("number"))
     lookup = latest_lookup(operation, attempts)
     asked, absent_by = _approvals(operation, attempts)
-    stands = correction_of(operation)
-    paused_at, paused_s = _paused(operation)
-    return Facts(
+    known = Facts(
         destination=kind.destination.title,
         state=State(operation.state),
         contract=contract_of(operation),
@@ -46,32 +45,39 @@ def facts(operation: Operation) -> Facts:
         next_try_at=operation.next_try_at,
         look_count=operation.look_count,
         held_at=operation.held_at,
-        paused_at=paused_at,
-        paused_s=paused_s,
         cancelled=operation.cancelled_at is not None,
         payload_gone=kind.by_tieout and operation.payload_sealed is None,
-        corrected=stands is not None,
-        correction=State(stands.state) if stands is not None else None,
-        is_correction=operation.corrects_id is not None,
-        original_moved=original_moved(operation),
         destination_reference=operation.destination_reference,
         evidence=operation.evidence,
         evidence_by=operation.evidence_by,
     )
+    return _with_pauses(_with_correction(known, operation), operation)
 
 
-def _paused(operation: Operation) -> tuple[datetime | None, float]:
-    """Return since when its destination is paused, and for how long it was before, in seconds."""
-    accepted_at = operation.accepted_at
-    lately = Q(resumed_at__isnull=True) | Q(resumed_at__gt=accepted_at)
+def _with_correction(known: Facts, operation: Operation) -> Facts:
+    """Add what stands in its place, and what it stands for."""
+    stands = correction_of(operation)
+    return replace(
+        known,
+        corrected=stands is not None,
+        correction=State(stands.state) if stands is not None else None,
+        is_correction=operation.corrects_id is not None,
+        original_moved=original_moved(operation),
+    )
+
+
+def _with_pauses(known: Facts, operation: Operation) -> Facts:
+    """Add since when its destination is paused, and for how long it was before."""
+    lately = Q(resumed_at__isnull=True) | Q(resumed_at__gt=known.accepted_at)
     pauses = Pause.objects.filter(lately, destination=operation.operation_type.destination_id)
-    paused_at, paused_s = None, 0.0
-    for begun_at, resumed_at in pauses.values_list("paused_at", "resumed_at"):
-        if resumed_at is None:
+    paused_at, resumed_at, paused_s = None, None, 0.0
+    for begun_at, ended_at in pauses.order_by("paused_at").values_list("paused_at", "resumed_at"):
+        if ended_at is None:
             paused_at = begun_at
         else:
-            paused_s += (resumed_at - max(begun_at, accepted_at)).total_seconds()
-    return paused_at, paused_s
+            resumed_at = ended_at
+            paused_s += (ended_at - max(begun_at, known.accepted_at)).total_seconds()
+    return replace(known, paused_at=paused_at, paused_s=paused_s, resumed_at=resumed_at)
 
 
 def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[AskedFact | None, str]:

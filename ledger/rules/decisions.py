@@ -25,6 +25,8 @@ MOVED = "What it corrects is no longer as it was when it was corrected."
 """Why a correction is not sent: with what is there now, it could make a second effect."""
 GONE = "Its payload was removed when its time was over: it cannot be sent again."
 """Why an operation that is in doubt again, long after it was done, waits for a correction."""
+UNCLAIMED = "Its time is over, and its automation never came back to try it."
+"""Why an operation that its caller performs has failed without a try."""
 PAUSED_S = 60.0
 """How long to wait, before asking again, for a destination that is paused."""
 
@@ -100,7 +102,8 @@ def conclude(
             State.FAILED, "The destination refused it; nothing was done.", case=CaseKind.REFUSED
         )
     next_try_at = now + timedelta(seconds=pause_s(facts, jitter, retry_after_s=retry_after_s))
-    if facts.tries_left > 0 and next_try_at < facts.deadline_at:
+    # With the pause that this try begins, the time stands still at once.
+    if facts.within_limits(now if pauses else next_try_at):
         why = "Proved not done; it is tried again."
         return Conclusion(State.PENDING, why, next_try_at=next_try_at, pauses=pauses)
     why = "Proved not done at the last of its tries."
@@ -150,8 +153,9 @@ def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
         case State.PENDING:
             if facts.held:
                 return Step(Next.HOLD, "It needs a person.")
-            if facts.attempts and facts.paused_at is None and not facts.within_limits(now):
-                return Step(Next.FAIL, "Its tries are used up.", case=CaseKind.LIMIT)
+            if (facts.attempts or not facts.by_tieout) and not facts.within_limits(now):
+                why = "Its tries are used up." if facts.attempts else UNCLAIMED
+                return Step(Next.FAIL, why, case=CaseKind.LIMIT)
             return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
         case State.UNCERTAIN:
             return _resolve(facts, now, jitter)
@@ -165,8 +169,16 @@ def _permitted(facts: Facts, permit: PermitFact, now: datetime) -> Step:
     if facts.found_something or (declined and facts.state is State.UNCERTAIN):
         return Step(Next.LAPSE, "The destination holds something for it: the permit is void.")
     if permit.lapses_at <= now:
+        if not permit.by_person and _could_not_be_used(facts, permit):
+            return Step(Next.LAPSE, "Its destination was paused: the permit could not be used.")
         return Step(Next.LAPSE, "The permit was not used in time.", case=CaseKind.LAPSED)
     return Step(Next.SEND, "Another try is allowed.", at=permit.effective_at)
+
+
+def _could_not_be_used(facts: Facts, permit: PermitFact) -> bool:
+    """Say whether a pause has used a permit's time up; policy gives its own again, and asks nobody."""
+    resumed = facts.resumed_at is not None and permit.lapses_at <= facts.resumed_at
+    return facts.paused_at is not None or resumed
 
 
 def _resolve(facts: Facts, now: datetime, jitter: float) -> Step:

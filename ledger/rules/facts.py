@@ -129,6 +129,8 @@ class Facts:
     """Since when nothing goes to its destination, which cannot be used; None while it can."""
     paused_s: float = 0
     """For how long it was paused before, since this one was accepted: that time does not count."""
+    resumed_at: datetime | None = None
+    """When it was last resumed, since this one was accepted."""
     cancelled: bool = False
     payload_gone: bool = False
     """Whether Tieout would have to send it and has removed its payload."""
@@ -184,12 +186,13 @@ class Facts:
 
     @property
     def deadline_at(self) -> datetime:
-        """Until when software may try by itself."""
+        """Until when software may try by itself, were its destination not paused again."""
         return self.accepted_at + timedelta(seconds=self.policy.elapsed_s + self.paused_s)
 
     def within_limits(self, now: datetime) -> bool:
-        """Say whether software may start one more try."""
-        return self.tries_left > 0 and now < self.deadline_at
+        """Say whether software may start one more try; the time stands still while nothing can be reached."""
+        until = now if self.paused_at is None else min(now, self.paused_at)
+        return self.tries_left > 0 and until < self.deadline_at
 
     @property
     def window_closes_at(self) -> datetime | None:

@@ -98,7 +98,7 @@ def _pause_unreadable() -> bool:
 
 
 def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
-    """Waiting operations of either performer whose time is over: a caller that never came back, for one."""
+    """Waiting operations whose time is over: tried by either performer, or left by a caller before a try."""
     types: dict[float, list[int]] = defaultdict(list)
     for kind in OperationType.objects.only("name", "retry"):
         elapsed_s = _alone(partial(_elapsed_s, kind), f"The rules of {kind.name}")
@@ -108,10 +108,9 @@ def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
     for elapsed_s, kinds in types.items():
         over |= Q(operation_type__in=kinds, accepted_at__lte=now - timedelta(seconds=elapsed_s))
     # While its destination is paused, no time runs out.
-    tried = Operation.objects.reachable().filter(
-        state=State.PENDING, attempt_count__gt=0, next_try_at__lte=now
-    )
-    return tried.filter(over, held_at=None)
+    begun = Q(attempt_count__gt=0) | Q(operation_type__performed_by="caller")
+    waiting = Operation.objects.reachable().filter(begun, state=State.PENDING, next_try_at__lte=now)
+    return waiting.filter(over, held_at=None)
 
 
 def _elapsed_s(kind: OperationType) -> float:

@@ -46,7 +46,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.rules.calls import RetryPolicy
-from ledger.rules.decisions import LOOKS, Next, conclude, decide, pause_s
+from ledger.rules.decisions import LOOKS, UNCLAIMED, Next, conclude, decide, pause_s
 from ledger.rules.facts import DECLINED, EXISTS, IN_USE, LEASE_EXPIRED
 from ledger.rules.states import MOVES, CaseKind, Outcome, State
 from tests.ledger.known import (
@@ -122,6 +122,26 @@ def test_what_waits_for_a_paused_destination_runs_into_no_limit() -> None:
     resumed = replace(over, paused_at=None, paused_s=2 * 3600)
     assert decide(resumed, NOON).next is Next.SEND, "nor when it is resumed"
     assert decide(resumed, NOON + HOUR).next is Next.FAIL
+
+
+def test_what_comes_back_while_its_destination_is_paused_has_the_time_that_it_had() -> None:
+    """Claimed before the pause, and proved not done when its time would be over."""
+    over = facts(accepted_at=NOON - 13 * HOUR, attempts=(attempt(1, Outcome.RETRYABLE),))
+    came: dict[State, dict[str, Any]] = {
+        State.PENDING: {"paused_at": NOON - 2 * HOUR},
+        State.FAILED: {"paused_at": NOON - HOUR / 2},
+    }
+    for becomes, paused in came.items():
+        concluded = conclude(replace(over, **paused), Outcome.RETRYABLE, now=NOON, jitter=0)
+        assert concluded.state is becomes, paused
+
+
+def test_a_callers_operation_that_nobody_tried_has_its_time_too() -> None:
+    waits = facts(state=State.PENDING, attempts=(), accepted_at=NOON - 13 * HOUR, first_sent_at=None)
+    assert decide(waits, NOON).next is Next.SEND, "Tieout sends it late rather than never"
+    step = decide(replace(waits, by_tieout=False), NOON)
+    assert (step.next, step.case, step.why) == (Next.FAIL, CaseKind.LIMIT, UNCLAIMED)
+    assert decide(replace(waits, by_tieout=False, paused_at=NOON - 2 * HOUR), NOON).next is Next.WAIT
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -201,6 +221,21 @@ RESOLVED: dict[str, tuple[dict[str, Any], Next, CaseKind | None]] = {
     "paused, a permit": ({**PAUSED, "permit": PERMIT}, Next.WAIT, None),
     "paused, a lapsed permit": (
         {**PAUSED, "permit": replace(PERMIT, lapses_at=NOON)},
+        Next.LAPSE,
+        CaseKind.LAPSED,
+    ),
+    "paused, a lapsed one of policy's": (
+        {**PAUSED, "permit": replace(PERMIT, by_person=False, lapses_at=NOON)},
+        Next.LAPSE,
+        None,
+    ),
+    "resumed, one of policy's that lapsed before": (
+        {"resumed_at": NOON, "permit": replace(PERMIT, by_person=False, lapses_at=NOON - SECOND)},
+        Next.LAPSE,
+        None,
+    ),
+    "resumed, one of policy's that lapsed since": (
+        {"resumed_at": NOON - HOUR, "permit": replace(PERMIT, by_person=False, lapses_at=NOON)},
         Next.LAPSE,
         CaseKind.LAPSED,
     ),

@@ -32,6 +32,7 @@ from tests.databases import Clock, Database
 from tests.ledger.asking import refused
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once
+from tests.people import browser_of
 from tests.sandboxes import Sandbox, running_sandbox
 from tests.stories import Durban
 from tests.workers import one_round
@@ -230,6 +231,44 @@ def test_what_had_been_tried_before_has_its_time_left_when_it_is_resumed(clock: 
     clock.advance(3600)
     Sweep().run()
     assert standing(late) == "failed: limit"
+
+
+def test_a_pause_uses_up_neither_the_time_of_what_was_on_its_way_nor_policy_s_own_permits(
+    clock: Clock,
+) -> None:
+    kind = make.kind(looks=False, retry={"elapsed": "1h"}, lease_s=7200, permit_for_s=3600.0)
+    doubtful = [make.uncertain_operation(kind, key) for key in ("1", "2")]
+    on_its_way, attempt, token = make.claimed(kind, "3")
+    actions.pause(kind.destination_id, why="Its token is gone.")
+    clock.advance(2 * 3600 - 60)
+    actions.record(attempt.uid, token=token, report=make.UNREACHED, actor="api:shop")
+    Sweep().run()
+    assert [standing(one) for one in (on_its_way, *doubtful)] == ["pending", "uncertain", "uncertain"]
+    resumed()
+    clock.advance(60)
+    Sweep().run()
+    assert actions.claim(make.submission(kind, "3"), actor="api:shop").decision == "proceed"
+    assert all(one.permits.open().exists() for one in doubtful), "policy has given them again"
+    assert not Case.objects.open().exists()
+
+
+def test_what_a_caller_left_during_a_pause_before_any_try_runs_into_its_limit(clock: Clock) -> None:
+    kind = make.kind(retry={"elapsed": "1h"})
+    failed = make.tried(kind, make.REFUSED, key="1")
+    meant = actions.Correction({"order": "483", "total": "1140.00"}, "1140.00", "ZAR")
+    correction, _ = actions.correct(failed.pk, meant, actor="api:shop", reason="A price.")
+    actions.pause(kind.destination_id, why="Its token is gone.")
+    assert actions.claim(make.submission(kind, "2"), actor="api:shop").decision == "wait"
+    left = Operation.objects.get(key="2")
+    clock.advance(86400)
+    resumed()
+    Sweep().run()
+    assert [standing(one) for one in (left, correction)] == ["pending", "pending"]
+    clock.advance(3600)
+    Sweep().run()
+    assert [standing(one) for one in (left, correction)] == ["failed: limit", "failed: limit"]
+    page = browser_of("ann").get(f"/operations/{left.uid}/").content.decode()
+    assert "Its automation never came back to try it." in page
 
 
 def test_only_a_refusal_of_who_sends_pauses(clock: Clock) -> None:
