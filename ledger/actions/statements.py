@@ -53,8 +53,15 @@ def run(name: str, values: Mapping[str, Any]) -> DictRow | None:
     cursor = _kept.cursor(name, database.connection)
     with transaction.atomic() if database.in_atomic_block else nullcontext():
         # Django's own cursor is around it: for its errors, and for who watches statements.
-        CursorWrapper(cursor, database).execute(statement(name), values)
+        CursorWrapper(cursor, database).execute(short(name), values)
     return cursor.fetchone()
+
+
+@cache
+def short(name: str) -> str:
+    """Return a statement without what is for people; psycopg reads one anew each time that is too long."""
+    lines = (line.strip() for line in statement(name).splitlines())
+    return " ".join(line for line in lines if not line.startswith("--"))
 
 
 def stored(model: type[Model], columns: Mapping[str, object]) -> Model:

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from django.db import connection, models
 from django.test import Client
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from ledger import actions
-from ledger.actions import Reply
+from ledger.actions import Reply, statements
 from ledger.models import ApiToken, Destination, Operation, OperationType
 from ledger.rules.errors import Malformed, TieoutError, WrongDoor
 from ledger.rules.tokens import token_hash
@@ -167,6 +169,13 @@ def refusal(order: int) -> type[TieoutError] | None:
     except TieoutError as refused:
         return type(refused)
     return None
+
+
+@pytest.mark.parametrize("name", ["accept", "complete", "known", "token", "attempt"])
+def test_no_statement_of_the_fast_path_is_too_long_to_be_kept(name: str) -> None:
+    sent = statements.short(name)
+    assert "--" not in sent
+    assert len(sent) <= MAX_CACHED_STATEMENT_LENGTH, "its placeholders would be looked for each time"
 
 
 def test_a_success_is_found_by_unique_ids_however_few_are_open(database: Database) -> None:
