@@ -153,6 +153,7 @@ def _held(run: Run, references: Sequence[str]) -> Held:
     held: dict[str, list[Record]] = defaultdict(list)
     wanted = sorted(set(references))
     for start in range(0, len(wanted), CHUNK):
+        leasing.keep(run)
         part = wanted[start : start + CHUNK]
         lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION, reference__in=part)
         for line in lines.order_by("number"):

@@ -80,6 +80,7 @@ def carry_on(run: Run, findings: Sequence[Finding]) -> None:
     What was gone between them has come back: its age begins afresh, and a case that was closed is closed.
     """
     for start in range(0, len(findings), CHUNK):
+        leasing.keep(run)
         chunk = findings[start : start + CHUNK]
         known = _earlier(run, chunk)
         for finding in chunk:

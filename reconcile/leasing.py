@@ -30,7 +30,10 @@ run.state = 'running' AND (run.lease_until <= tieout_now() OR NOT EXISTS (
         AND (session.backend_start IS NULL OR session.backend_start = run.session_since)
 ))
 """
-LIST = "SELECT run.id FROM reconcile_run AS run WHERE {abandoned} ORDER BY run.id"
+# Whose row is locked is at work, in a transaction that outlasts its lease; a sweep does not wait for its end.
+LIST = """
+SELECT run.id FROM reconcile_run AS run WHERE {abandoned} ORDER BY run.id FOR SHARE OF run SKIP LOCKED
+"""
 TAKE = """
 UPDATE reconcile_run AS run
 SET hold = run.hold + 1, lease_until = tieout_now() + make_interval(secs => %(lease_s)s),
@@ -60,16 +63,24 @@ def session() -> dict[str, Func]:
 
 def keep(run: Run) -> None:
     """Extend the lease of a run that is still ours; LostRun where another process has it or it has ended."""
-    if not _ours(run).update(lease_until=TieoutNow() + length(run.plan)):
+    if not _extend(run):
         raise LostRun("This run was given up for dead while it was at work: another process has ended it.")
 
 
 @contextmanager
 def held(run: Run) -> Iterator[None]:
-    """Write in one transaction in which nobody can take the run over; LostRun where somebody has."""
+    """Write in one transaction in which nobody can take the run over; LostRun where somebody has.
+
+    However long it takes, the run's lease begins with its end, unless that is the end of the run.
+    """
     with transaction.atomic():
         keep(run)
         yield
+        _extend(run)
+
+
+def _extend(run: Run) -> bool:
+    return bool(_ours(run).update(lease_until=TieoutNow() + length(run.plan)))
 
 
 def abandoned() -> list[int]:

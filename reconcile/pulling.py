@@ -250,8 +250,8 @@ def stage_ledger(run: Run) -> None:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        leasing.keep(run)
-        comparing.stage_ledger(run)
-        run.counted = {**run.counted, "ledger": tying.store_totals(tying.count_ledger(run))}
-        run.step, run.place = Run.Step.COMPARING, None
-        run.save(update_fields=["counted", "step", "place"])
+        with leasing.held(run):
+            comparing.stage_ledger(run)
+            run.counted = {**run.counted, "ledger": tying.store_totals(tying.count_ledger(run))}
+            run.step, run.place = Run.Step.COMPARING, None
+            run.save(update_fields=["counted", "step", "place"])

@@ -111,6 +111,7 @@ def _compare(run: Run) -> list[Finding]:
         with leasing.held(run):
             comparing.classify(run)
     found = findings.found(run)
+    leasing.keep(run)
     write(run, tying.tie(run), found)
     if not run.dry_run:
         store(run, found)

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 
 import pytest
@@ -24,7 +25,8 @@ from reconcile.actions import OWN_WINDOW, AlreadyRunning, start
 from reconcile.leasing import LostRun
 from reconcile.models import Finding, Record, Run
 from reconcile.running import NotWhole, execute, window
-from tests.databases import Clock
+from tests.databases import Clock, Database
+from tests.ledger.sessions import in_thread, until_somebody_waits
 from tests.processes import Spawn
 from tests.reconcile.books import HELD, Books, key_of, record, refreshed
 from tests.reconcile.test_reconcile_command import here
@@ -191,6 +193,24 @@ def test_61_a_run_is_not_taken_from_a_process_that_is_at_work(listed: Books, clo
     execute(taken)
     run.refresh_from_db()
     assert run.state == "done"
+
+
+def test_61_a_step_that_outlasts_the_lease_loses_the_run_to_nobody(
+    listed: Books, clock: Clock, database: Database
+) -> None:
+    start_at, to = window(listed.plan, None, None)
+    run = start(listed.plan, window_from=start_at, window_to=to, actor="ann")
+    clock.advance(5 * 60 + 1)
+    with ThreadPoolExecutor(2) as pool:
+        with leasing.held(run):
+            clock.advance(5 * 60 + 1)
+            sweeps = in_thread(scheduling.sweep, pool)
+            assert sweeps.result(10) == 0, "it waits for nobody's transaction"
+            other = in_thread(lambda: leasing.take(run.pk), pool)
+            until_somebody_waits(database, other)
+        assert other.result(10) is None
+    execute(run)
+    assert (told(run)[0], run.hold) == ("done", 1)
 
 
 def test_61_a_run_that_ends_its_process_each_time_is_given_up_in_words(listed: Books) -> None:
