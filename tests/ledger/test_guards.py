@@ -169,7 +169,7 @@ def test_every_pair_of_states_passes_or_not_as_moves_say(sql: Asked) -> None:
 
 
 def test_the_guard_in_sql_is_moves_in_python() -> None:
-    guard = statement("0003_guards").split("(OLD.state, NEW.state) NOT IN (")[1].split(") THEN")[0]
+    guard = statement("0021_transactions").split("(OLD.state, NEW.state) NOT IN (")[1].split(") THEN")[0]
     pairs = re.findall(r"\('(\w+)', '(\w+)'\)", guard)
     assert pairs == [(str(a), str(b)) for a in sorted(MOVES) for b in sorted(MOVES[a])]
     assert re.findall(r"\('(\w+)', '(\w+)'\)", moves_sql()) == pairs
@@ -256,6 +256,28 @@ def test_7_a_lease_that_has_ended_is_not_revived_nor_a_living_one_cut(clock: Clo
     ):
         with refused("only made longer, and only while it lives"):
             moved(sql, operation, State.RUNNING, lease_until=changed)
+
+
+def test_a_guard_is_not_off_because_another_transaction_began_later(
+    clock: Clock, sql: Asked, database: Database
+) -> None:
+    """Each has its number first; then somebody else touches the row, or tells an event, and commits."""
+    ended, _, _ = make.claimed(make.kind("credit.create"), lease_s=1)
+    doubtful = make.uncertain_operation(make.kind())
+    clock.advance(1)
+    with closing(psycopg.connect(database.app_url)) as early:
+        early.execute("SELECT pg_current_xact_id()")
+        sql.execute("UPDATE ledger_operation SET nudged_at = tieout_now() WHERE id = %s", [ended.pk])
+        with refused("only made longer, and only while it lives"):
+            moved(early, ended, State.RUNNING, lease_until="tieout_now() + interval '1 h'")
+        early.execute("SELECT pg_current_xact_id()")
+        make.looked(doubtful, make.BLIND)
+        early.execute(
+            "UPDATE ledger_attempt SET cleared_at = tieout_now() WHERE operation_id = %s", [doubtful.pk]
+        )
+        with refused("changed without an event"):
+            early.commit()
+    assert make.again(doubtful).attempts.in_doubt().exists()
 
 
 def another_attempt(sql: Asked, operation: Operation, **fields: str) -> None:
