@@ -121,7 +121,7 @@ def _attest(operation: Operation, now: datetime, word: Word, approval: Approval)
 
 
 def _end(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
-    people.end_locked(operation, now, word)
+    people.end_locked(operation, now, word, proved=approval.action == Ask.END)
 
 
 def _permit(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:

@@ -180,8 +180,8 @@ def reopen_locked(
     void_permit(operation, reason, now=now)
     if operation.state in (State.COMPLETED, State.FAILED):
         data = {"lookup": str(lookup.uid)} if lookup else {}
-        # What was found speaks against every proof of absence before it.
-        operation.attempts.filter(cleared_at__isnull=False).update(cleared_at=None)
+        # What was found speaks against every proof of absence before it, and against every word.
+        operation.attempts.update(cleared_at=None, worded_at=None)
         change(
             operation,
             kind="reopened",

@@ -181,6 +181,8 @@ def _failed(operation: Operation, lookup: Lookup, now: datetime) -> None:
         resolving.reopen_locked(
             operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now, lookup=lookup
         )
+    elif lookup.proof:
+        resolving.clear(operation, now)  # where it had failed on a word, that is proved now
 
 
 def _completed(operation: Operation, lookup: Lookup, now: datetime) -> None:

@@ -182,12 +182,13 @@ def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) ->
         return None
 
 
-def end_locked(operation: Operation, now: datetime, word: Word) -> None:
-    """Close a locked operation as not done."""
+def end_locked(operation: Operation, now: datetime, word: Word, *, proved: bool = True) -> None:
+    """Close a locked operation as not done; where that is not proved, every try stays in doubt."""
     resolving.void_permit(operation, "It is closed as not done.", now=now)
     by: dict[str, Any] = {"actor": word.actor, "reason": word.reason, "command_id": word.command_id}
     if operation.state == State.UNCERTAIN:
-        resolving.clear(operation, now)
+        note = resolving.clear if proved else resolving.take_word
+        note(operation, now)
         change(operation, kind="ended", to=State.FAILED, **by)
     resolving.close_locked(operation, now=now, **by)
 

@@ -37,7 +37,7 @@ def facts(operation: Operation) -> Facts:
         lookup=lookup_fact(lookup),
         permit=_permit_fact(operation),
         asked=asked,
-        absent_by="" if lookup is not None and lookup.proof else absent_by,
+        absent_by=absent_by,
         first_sent_at=operation.first_sent_at,
         taken_at=operation.taken_at,
         settles_at=operation.settles_at,
@@ -85,14 +85,13 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
     if operation.state in (State.RUNNING, State.PENDING):
         return None, ""
     asked, absent_by = None, ""
-    closed_at = attempts[-1].closed_at if attempts else None
+    worded = operation.state == State.FAILED and any(attempt.worded_at for attempt in attempts)
     for approval in Approval.objects.filter(operation=operation).defer("meant_sealed").order_by("id"):
         if approval.decided_at is None:
             who = approval.data.get("who", "")
             asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who)
         elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
-            since = closed_at is None or approval.decided_at >= closed_at
-            absent_by = approval.maker if since and operation.state == State.FAILED else ""
+            absent_by = approval.maker if worded else ""
     return asked, absent_by
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "reopen_locked",
     "settle",
     "settle_attempt",
+    "take_word",
     "void_permit",
     "withdraw_locked",
 ]
@@ -192,7 +193,13 @@ def _fail(operation: Operation, step: Step, now: datetime) -> None:
 
 def clear(operation: Operation, now: datetime) -> None:
     """Note on every attempt in doubt that its absence is proved."""
-    operation.attempts.in_doubt().update(cleared_at=now)
+    operation.attempts.in_doubt().update(cleared_at=now, worded_at=None)
+
+
+def take_word(operation: Operation, now: datetime) -> None:
+    """Note on every attempt in doubt that people say it did nothing; where none was, it may have been any."""
+    doubtful = operation.attempts.in_doubt()
+    (doubtful if doubtful.exists() else operation.attempts.all()).update(worded_at=now)
 
 
 def _permit_by_policy(operation: Operation, step: Step, now: datetime) -> None:

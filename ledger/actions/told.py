@@ -38,8 +38,9 @@ def _proved_at(operation: Operation) -> datetime | None:
 
 
 def _disproved(event: Event, proved_at: datetime | None) -> bool:
-    cleared_at = event.attempt.cleared_at if event.attempt else None
-    return any(at is not None and at >= event.at for at in (cleared_at, proved_at))
+    tried = event.attempt
+    answered = (proved_at, tried.cleared_at, tried.worded_at) if tried else (proved_at,)
+    return any(at is not None and at >= event.at for at in answered)
 
 
 def heed_late(operation: Operation, now: datetime) -> None:
@@ -53,7 +54,7 @@ def heed_late(operation: Operation, now: datetime) -> None:
         return
     # What was told of an attempt speaks against the proof that it did nothing.
     told = [event.attempt_id for event in told_late(operation)]
-    operation.attempts.filter(pk__in=told, cleared_at__isnull=False).update(cleared_at=None)
+    operation.attempts.filter(pk__in=told).update(cleared_at=None, worded_at=None)
     if operation.state == State.UNCERTAIN and case is not None and case.kind in SURPLUS:
         void_permit(operation, reason, now=now)
         return
@@ -82,6 +83,6 @@ def check_told(operation: Operation, now: datetime) -> None:
         if event.data["outcome"] == Outcome.SUCCEEDED:
             hold_doubled(operation, event.data["reference"], now)
     proved_at = _proved_at(operation)
-    for earlier in operation.attempts.in_doubt().filter(outcome=Outcome.SUCCEEDED):
+    for earlier in operation.attempts.in_doubt().filter(outcome=Outcome.SUCCEEDED, worded_at=None):
         if proved_at is None or earlier.closed_at is None or proved_at < earlier.closed_at:
             hold_doubled(operation, earlier.destination_reference, now)

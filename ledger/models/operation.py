@@ -181,7 +181,8 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
     def in_doubt(self) -> Self:
         """Attempts that may have had an effect, as far as anyone has proved."""
-        return self.filter(outcome__in=sorted(EFFECT), cleared_at__isnull=True)
+        doubtful = Q(outcome__in=sorted(EFFECT)) | Q(worded_at__isnull=False)
+        return self.filter(doubtful, cleared_at__isnull=True)
 
 
 class Attempt(models.Model):
@@ -216,6 +217,8 @@ class Attempt(models.Model):
     """Digest of the outcome as reported; tells a repetition from another one."""
     cleared_at = models.DateTimeField(null=True)
     """When absence was proved for it."""
+    worded_at = models.DateTimeField(null=True)
+    """When two people said that it did nothing: a word, and no proof; it stays in doubt."""
 
     objects = AttemptQuerySet.as_manager()
 
@@ -235,6 +238,10 @@ class Attempt(models.Model):
                 condition=Q(closed_at__isnull=True, outcome__isnull=True)
                 | Q(closed_at__isnull=False, outcome__isnull=False),
             ),
+            models.CheckConstraint(
+                name="attempt_word_is_no_proof",
+                condition=Q(worded_at__isnull=True) | Q(cleared_at__isnull=True, closed_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -243,7 +250,7 @@ class Attempt(models.Model):
     @property
     def in_doubt(self) -> bool:
         """Say whether this attempt may have had an effect, as far as anyone has proved."""
-        return self.outcome in EFFECT and self.cleared_at is None
+        return (self.outcome in EFFECT or self.worded_at is not None) and self.cleared_at is None
 
 
 class PermitQuerySet(models.QuerySet["Permit"]):

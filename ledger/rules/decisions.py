@@ -281,7 +281,7 @@ def new_generation(facts: Facts, *, proved: bool = False) -> bool:
 
     `proved`: the look-up on which the try is allowed proves it for what is still in doubt.
     """
-    disproved = proved or not (facts.in_doubt or facts.absent_by)
+    disproved = proved or not facts.in_doubt
     return bool(facts.attempts) and facts.contract.takes_key and disproved and facts.key_spent
 
 

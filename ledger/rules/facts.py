@@ -117,7 +117,10 @@ class Facts:
     permit: PermitFact | None = None
     asked: AskedFact | None = None
     absent_by: str = ""
-    """Who attested by hand that it did not happen, where that and no look-up is why it counts as not done."""
+    """Who attested by hand that it did not happen, where that and no look-up is why it has failed.
+
+    Its tries stay in doubt all the while: a word is no proof.
+    """
     first_sent_at: datetime | None = None
     taken_at: datetime | None = None
     settles_at: datetime | None = None

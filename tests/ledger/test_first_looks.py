@@ -25,9 +25,8 @@ def test_a_new_generation_needs_proof_for_every_attempt_and_a_key_that_would_not
     known = facts(state=State.FAILED, contract=saving, attempts=(refused,))
     assert new_generation(known)
     assert new_generation(replace(known, attempts=(refused, replace(silent, in_doubt=False)), state=pending))
-    on_a_word = replace(known, attempts=(refused, replace(silent, in_doubt=False)), absent_by="ann")
-    assert not new_generation(on_a_word), "absence is only attested"
     assert not new_generation(replace(known, attempts=(refused, silent)))
+    assert not new_generation(replace(known, attempts=(replace(refused, in_doubt=True),))), "only a word"
     assert not new_generation(replace(known, state=State.UNCERTAIN)), "it was found after all"
     assert new_generation(replace(known, state=State.UNCERTAIN, attempts=(refused, silent)), proved=True)
     declined = replace(

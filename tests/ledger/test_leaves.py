@@ -29,7 +29,7 @@ from tests.ledger.known import (
     facts,
 )
 
-ON_A_WORD = {"state": State.FAILED, "attempts": (attempt(in_doubt=False),), "absent_by": "ann"}
+ON_A_WORD = {"state": State.FAILED, "attempts": (attempt(),), "absent_by": "ann"}
 ASKED = AskedFact(Ask.OVERRIDE_END, "ann", NOON + HOUR)
 HELD: dict[str, Any] = {"held_at": NOON - HOUR}
 FAILED: dict[str, Any] = {"state": State.FAILED, "attempts": (attempt(1, Outcome.REJECTED, http_status=422),)}

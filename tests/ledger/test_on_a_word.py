@@ -1,0 +1,69 @@
+"""What a word does and does not do: it stops a send at once, and it never stands for a proof."""
+
+import uuid
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from ledger import actions
+from ledger.actions import Report
+from ledger.rules.approvals import Ask
+from ledger.rules.errors import NotNow
+from ledger.rules.states import CaseKind, Outcome, State
+from ledger.worker.sweep import Sweep
+from tests import factories as make
+from tests.databases import Clock
+from tests.ledger.finds import standing
+from tests.ledger.test_approvals import ABOVE, approve, attest, override, silent
+
+SAVED = Report(Outcome.UNCERTAIN, http_status=500, error_code="http_500", message="It broke.")
+THROTTLED = Report(Outcome.RETRYABLE, http_status=429, error_code="http_429", message="Slowly.")
+
+
+def test_what_follows_an_override_stays_under_the_first_key_and_is_nobody_s_alone(clock: Clock) -> None:
+    """Two people said that the first try did nothing, which proves nothing, whatever the second one did.
+
+    | the first try            | the second one, which two people allowed | then                       |
+    |--------------------------|------------------------------------------|----------------------------|
+    | 500, which is saved      | 429                                      | nothing is sent by itself  |
+    | 500, which is saved      | 422                                      | one person cannot allow it |
+    | 422, and seen by a run   | 429                                      | nothing is sent by itself  |
+    """
+    lines = ((SAVED, THROTTLED), (SAVED, make.REFUSED), (make.REFUSED, THROTTLED))
+    for number, (first, second) in enumerate(lines):
+        kind = make.kind(f"kind.{number}", looks=False, contract={"saves": "all"}, retry={"base": "1s"})
+        operation = make.tried(kind, first)
+        if first is make.REFUSED:
+            actions.reopen(operation.pk, kind=CaseKind.THERE_AFTER_ALL, actor="policy", reason="Seen.")
+        clock.advance(60)
+        approve(override(operation))
+        assert standing(operation) == "failed"
+        approve(override(operation, Ask.OVERRIDE_PERMIT))
+        clock.advance(11)
+        _, attempt, token = make.claimed(kind)
+        actions.record(attempt.uid, token=token, report=second, actor="api:shop")
+        assert make.again(operation).state == State.UNCERTAIN, number
+        clock.advance(60)
+        Sweep().run()
+        assert actions.claim(make.submission(kind), actor="api:shop").decision == "hold", number
+        with pytest.raises(NotNow, match="going ahead is an override"):
+            make.permitted(operation)
+        assert len(set(operation.attempts.values_list("idempotency_key", flat=True))) == 1
+        attempt.pk, attempt.uid, attempt.number, attempt.idempotency_key = None, uuid.uuid4(), 3, "another"
+        with pytest.raises(IntegrityError, match="key stays"), transaction.atomic():
+            attempt.save(force_insert=True)
+
+
+def test_a_permit_does_not_outlive_the_word_that_it_is_there_although_nobody_has_agreed(clock: Clock) -> None:
+    """The large amounts are no less protected than the small ones, where one word closes it at once."""
+    operation = silent(clock, **ABOVE)
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    asked = attest(operation, actor="cid")
+    assert asked is not None
+    told = operation.events.get(kind="withdrawn")
+    assert (told.actor, told.reason) == ("policy", "Somebody says that it is there.")
+    clock.advance(11)
+    assert actions.claim(make.submission(operation.operation_type), actor="api:shop").decision == "hold"
+    assert standing(operation) == "uncertain: expired"
+    approve(asked)
+    assert standing(operation) == "completed"
