@@ -127,7 +127,11 @@ def _end(run: RunQuerySet, why: str) -> bool:
     with transaction.atomic():
         pks = list(run.select_for_update().values_list("pk", flat=True))
         run.filter(pk__in=pks).update(
-            state=Run.State.FAILED, finished_at=TieoutNow(), lease_until=None, why_failed=why[:500]
+            state=Run.State.FAILED,
+            finished_at=TieoutNow(),
+            lease_until=None,
+            place=None,
+            why_failed=why[:500],
         )
         drop_lines(pks)
     return bool(pks)

@@ -100,7 +100,10 @@ class Run(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     step = models.CharField(max_length=10, choices=Step, default=Step.LISTING)
     place = models.JSONField(null=True)
-    """Where the list goes on after the last page that was written; as its connector gave it."""
+    """Where the list goes on after the last page that was written; as its connector gave it.
+
+    A destination may have put a secret into it: it is gone with the end of the list, or of the run.
+    """
     started_at = models.DateTimeField(db_default=TieoutNow())
     finished_at = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
@@ -141,6 +144,9 @@ class Run(models.Model):
                 name="run_lease_while_running",
                 condition=Q(state="running", lease_until__isnull=False, finished_at__isnull=True)
                 | (~Q(state="running") & Q(lease_until__isnull=True, finished_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="run_place_while_running", condition=Q(state="running") | Q(place__isnull=True)
             ),
             models.CheckConstraint(name="run_failure_has_words", condition=~Q(state="failed", why_failed="")),
             models.CheckConstraint(name="run_done_has_digest", condition=~Q(state="done", digest="")),

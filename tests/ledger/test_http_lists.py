@@ -304,7 +304,10 @@ def test_a_misbehaving_destination_is_could_not_look_never_absent(sandbox: Sandb
 def test_a_list_goes_on_from_the_place_of_each_page_and_says_where_it_does_not(
     paging: dict[str, object], answer: Callable[[str, dict[str, str]], object]
 ) -> None:
-    """Where the last page was not known to be the last, nothing comes from its place, and that is no end."""
+    """Where the last page was not known to be the last, nothing comes from its place.
+
+    That is the end where pages are counted, and none where a cursor may have lost its meaning.
+    """
     with serving(scripted(answer)) as wire:
         http, whole = connector(wire.url), listing(paging=paging)
         pages = list(http.pages(whole))
@@ -316,11 +319,17 @@ def test_a_list_goes_on_from_the_place_of_each_page_and_says_where_it_does_not(
             place = json.loads(json.dumps(page.place))
             assert wire.url not in json.dumps(place)
             rest = http.pages(replace(whole, place=place))
-            if number == len(PAGES):
-                with pytest.raises(IncompletePull, match="Nothing came"):
-                    list(rest)
-            else:
-                assert [page.items for page in rest] == PAGES[number:]
+            assert [page.items for page in rest] == PAGES[number:]
+
+
+def test_nothing_from_where_a_cursor_pointed_is_no_end() -> None:
+    def forgets(path: str, query: dict[str, str]) -> object:
+        return {"data": []} if "cursor" in query else by_cursor(path, query)
+
+    with serving(scripted(forgets)) as wire:
+        first = next(connector(wire.url).pages(listing()))
+        with pytest.raises(IncompletePull, match="Nothing came"):
+            list(connector(wire.url).pages(replace(listing(), place=first.place)))
 
 
 def test_a_list_that_starts_again_where_it_was_to_go_on_is_incomplete() -> None:

@@ -1,7 +1,7 @@
 """Known failures 58 and 59: the list is read to its end with counts per page, or the run says nothing."""
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
 from ledger.rules.states import Outcome
@@ -20,6 +20,9 @@ def test_58_a_list_that_breaks_off_is_no_run(listed: Books) -> None:
     assert (run.state, run.why_failed) == ("failed", "The list broke off.")
     assert not run.findings.exists()
     assert not Record.objects.exists(), "what was staged is of no use"
+    assert run.place is None, "a destination's own link may carry a secret"
+    with pytest.raises(IntegrityError, match="run_place_while_running"):
+        Run.objects.update(place={"path": "/invoices?token=s3cret"})
 
 
 def test_58_a_record_that_changes_while_the_list_is_read_counts_once_as_it_came_last(listed: Books) -> None:

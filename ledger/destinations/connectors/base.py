@@ -71,7 +71,10 @@ class LookRequest:
 
 
 Place = Mapping[str, Any]
-"""Where a list goes on after a page: JSON without secrets, which only its own connector reads."""
+"""Where a list goes on after a page: JSON that only its own connector reads, without secrets of ours.
+
+What the destination itself put into it may be one, so it is shown nowhere and gone with the end of the list.
+"""
 
 
 @dataclass(frozen=True)

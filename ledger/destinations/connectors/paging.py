@@ -12,6 +12,9 @@ from ledger.destinations.connectors.base import IncompletePull, ListPage, Place
 from ledger.rules.calls import Paging
 from ledger.rules.records import search
 
+COUNTED = frozenset({"page", "offset"})
+"""Styles whose places are numbers of our own."""
+
 _LINK = re.compile(r"<([^>]*)>([^<]*)")
 _REL_NEXT = re.compile(r";\s*rel\s*=\s*(?:\"[^\"]*\bnext\b[^\"]*\"|next\b)", re.IGNORECASE)
 
@@ -55,7 +58,8 @@ Fetch = Callable[[httpx.URL, int], Page]
 def walk(listing: Listing, fetch: Fetch, *, place: Place | None = None) -> Iterator[ListPage]:
     """Yield each page and where the list goes on; raises IncompletePull where the end was not reached.
 
-    From a place, it goes on after the page that had it; where nothing comes from there, it has not gone on.
+    From a place, it goes on after the page that had it; where nothing comes from there, it has not gone on,
+    unless pages are counted: the one after the last is empty, and its number does not lose its meaning.
     """
     read = _Read() if place is None else _read_before(place)
     url: httpx.URL | None = _first(listing) if place is None else _at(listing, place)
@@ -67,7 +71,7 @@ def walk(listing: Listing, fetch: Fetch, *, place: Place | None = None) -> Itera
         page = fetch(url, read.pages - before)
         items = [] if page.absent else items_of(page.body, listing.items)
         _refuse_restart(items, read)
-        if place is not None and read.pages == before and not items:
+        if place is not None and read.pages == before and not items and listing.paging.style not in COUNTED:
             raise IncompletePull("Nothing came where the list was to go on.")
         read.pages += 1
         read.items += len(items)
@@ -94,7 +98,10 @@ def _following(
 
 
 def _place(url: httpx.URL, read: _Read) -> Place:
-    """Return what a later process needs to go on: no host, for its credentials go where its own rules say."""
+    """Return what a later process needs to go on: no host, for its credentials go where its own rules say.
+
+    A link of the destination's may carry a secret of its own: it is kept no longer than the list is read.
+    """
     return {
         "path": url.raw_path.decode("ascii"),
         "pages": read.pages,
