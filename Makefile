@@ -11,7 +11,7 @@ COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet -
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(CORES) --dist=loadgroup
 
-.PHONY: demo serve test test-postgres15 check bench dev lock
+.PHONY: demo serve test test-long test-postgres15 check bench dev lock
 
 demo: $(RUNTIME)
 	exec $(BIN)/python -m config.demo
@@ -21,11 +21,14 @@ serve: $(RUNTIME)
 
 test: $(DEVELOPMENT)
 	bash .ci/need chromium /usr/bin/chromium
-	$(PYTEST)
+	$(PYTEST) -m "not long"
+
+test-long: $(DEVELOPMENT)
+	$(PYTEST) -m long
 
 test-postgres15: $(DEVELOPMENT)
 	bash .ci/need postgresql-15 /usr/lib/postgresql/15/bin/postgres
-	PG_BIN=/usr/lib/postgresql/15/bin $(PYTEST) -m database
+	PG_BIN=/usr/lib/postgresql/15/bin $(PYTEST) -m "database and not long"
 
 check: $(DEVELOPMENT)
 	$(BIN)/ruff format --check .

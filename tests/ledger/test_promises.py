@@ -1,0 +1,341 @@
+"""Any order of events: what is promised holds after every step, against a slow model of the other side.
+
+Who acts: an automation, the worker and its sweep, policy, ann and bob, a reconciliation, the destination's
+own people. Contracts: keys, look-ups, both, neither; sent by Tieout or by the caller; one try or several.
+The clock stands, and moves where a step moves it. What fails is printed as the shortest story that fails.
+"""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
+
+from ledger import actions
+from ledger.rules.approvals import Ask
+from ledger.rules.errors import NotNow, PayloadChanged
+from ledger.rules.states import CaseKind, State
+from tests.databases import Clock
+from tests.ledger.performing import Performing
+from tests.ledger.stage import CORRECTING, UNDO, WORKER, StillClock
+from tests.ledger.world import FATES, Request
+
+RUN = "reconciliation 7"
+one_of = st.sampled_from
+# How long a key is remembered (None: none is taken), and what the look-up is worth.
+destinations = one_of(
+    [
+        ("24h", "none"),
+        ("24h", "none"),
+        ("24h", "none"),
+        ("1h", "none"),
+        ("24h", "proved"),
+        ("1h", "unproved"),
+        ("24h", "wrong"),
+        ("unknown", "proved"),
+        ("unknown", "none"),
+        (None, "proved"),
+        (None, "proved"),
+        (None, "proved"),
+        (None, "unproved"),
+        (None, "wrong"),
+        (None, "none"),
+    ]
+)
+breaks_off = one_of([None, None, None, 0, 1])
+rarely = one_of([False] * 9 + [True])
+sometimes = one_of([False, True])
+mostly = one_of([True, True, False])
+requests = st.builds(
+    Request,
+    fate=one_of(["made", "made", "unsent", *FATES]),
+    lands_after_s=one_of([0, 0, 2, 1000]),
+    shown_after_s=one_of([0, 0, 2, 1000]),
+    answered=st.booleans(),
+)
+
+
+# What may come next, and how often. Each has its own odds: most orders of rare acts alone come to nothing.
+ACTS: list[tuple[int, str, dict[str, st.SearchStrategy[Any]]]] = [
+    (3, "try_it", {"request": requests, "items_max": breaks_off, "afresh": sometimes}),
+    (
+        3,
+        "try_it_among_others",
+        {
+            "request": requests,
+            "items_max": breaks_off,
+            "answer_lost": sometimes,
+            "takes_s": one_of([0.5, 11, 50, 70]),
+            "intruder": st.integers(0, 3),
+            "reports": mostly,
+        },
+    ),
+    (2, "allow_and_try_it", {"request": requests, "items_max": breaks_off, "saw": breaks_off}),
+    (
+        2,
+        "one_step_of_a_try",
+        {
+            "own_id": sometimes,
+            "answer_lost": sometimes,
+            "lease_s": one_of([None, None, 2, 600]),
+            "items_max": breaks_off,
+            "request": requests,
+            "beats": rarely,
+        },
+    ),
+    (
+        2,
+        "look_into_it",
+        {
+            "who": one_of(["sweep", "sweep", WORKER, "ann", "bob"]),
+            "items_max": breaks_off,
+            "slowly": rarely,
+        },
+    ),
+    (
+        1,
+        "meanwhile",
+        {
+            "seconds": one_of([0.5, 4, 31, 61, 301, 1000, 3700, 45000, 90000]),
+            "what": one_of(["time", "time", "time", "open", "declined", "void", "by hand", "a run"]),
+            "indeed": rarely,
+        },
+    ),
+    (
+        1,
+        "out_of_turn",
+        {
+            "number": st.integers(0, 9),
+            "what": one_of(
+                ["late", "late", "invented", "start", "claim", "beat", "changed", "keep", "press"]
+            ),
+        },
+    ),
+    (
+        1,
+        "a_person_decides",
+        {
+            "who": one_of(["ann", "bob"]),
+            "what": one_of(
+                ["allow", "end", "withdraw", "cancel", "attest", "correct", "override", "answer", "answer"]
+            ),
+            "items_max": one_of([None, None, 0]),
+            "looks": mostly,
+            "agrees": mostly,
+        },
+    ),
+]
+acts = st.one_of(
+    [st.tuples(st.just(name), st.fixed_dictionaries(how)) for odds, name, how in ACTS for _ in range(odds)]
+)
+STORIES = settings(stateful_step_count=30, database=None, phases=[Phase.generate, Phase.shrink])
+
+
+class OneOperation(Performing):
+    """Everybody does to one operation what they may, and what they may not, in any order."""
+
+    @initialize(
+        destination=destinations,
+        by=one_of(["caller", "tieout"]),
+        saves=one_of(["2xx", "2xx", "4xx", "all", "unknown"]),
+        settle=one_of(["30s", "5s", "5m"]),
+        final_within=one_of(["1h", "2m"]),
+        retry_owner=one_of(["tieout", "tieout", "tieout", "client"]),
+        attempts=one_of([5, 3, 2, 1]),
+        elapsed=one_of(["12h", "12h", "2m"]),
+        limit=one_of(["2000.00", "100.00"]),
+    )
+    def begin(
+        self,
+        *,
+        destination: tuple[str | None, str],
+        by: str,
+        attempts: int,
+        elapsed: str,
+        limit: str,
+        **contract: str,
+    ) -> None:
+        key, sight = destination
+        contract |= {"idempotency": "header" if key else "none", "key_retention": key or "unknown"}
+        retry = {"attempts": attempts, "base": "5s", "elapsed": elapsed}
+        self.build(contract=contract, retry=retry, by=by, sight=sight, limits={"ZAR": limit})
+        self.hand_over()
+
+    @invariant()
+    def what_is_known_is_true(self) -> None:
+        self.promises.hold_still(self.now)
+
+    @rule(act=acts)
+    def then(self, act: tuple[str, dict[str, Any]]) -> None:
+        """Let one of them act."""
+        name, how = act
+        getattr(self, name)(**how)
+
+    # --- tries
+
+    def try_it(self, request: Request, items_max: int | None, afresh: bool) -> None:
+        """A whole try, once one is due; where all is done, the first try of another operation."""
+        if afresh and self.is_over:
+            self.turn_to_another()
+            self.hand_over()
+        self._try(request, items_max)
+
+    def try_it_among_others(self, *, answer_lost: bool, intruder: int, **how: Any) -> None:
+        """A try that takes long: meanwhile its lease ends, its sender falls silent, an earlier one speaks."""
+        self._try(**how, answer_lost=answer_lost, intruder=intruder)
+
+    def allow_and_try_it(self, request: Request, items_max: int | None, saw: int | None) -> None:
+        """A person looks and allows another try; where that is allowed, it is made."""
+        if self.state == State.UNCERTAIN:
+            self.resolve(items_max)
+        self.allow("ann", saw)
+        self.wait(UNDO.total_seconds())
+        self._try(request, items_max)
+
+    def _try(
+        self,
+        request: Request,
+        items_max: int | None,
+        *,
+        takes_s: float = 0.5,
+        reports: bool = True,
+        answer_lost: bool = False,
+        intruder: int | None = None,
+    ) -> None:
+        sender = self.holder
+        if sender is None or sender.request is not None or sender.lease_until <= self.now:
+            self.resolve(items_max)
+            sender = self.ask_for_it(own_id=answer_lost, answer_lost=answer_lost)
+        while sender is not None and sender.ended_at is None and not sender.started:
+            self.go_on(sender, items_max)
+        if sender is not None and sender.may_send(self.now):
+            self.world.transmit(sender, request, self.now)
+            if intruder is not None:
+                others = self.world.senders[:-1] or self.world.senders
+                self.speak_late(others[-1 - intruder % len(others)])
+            self.wait(takes_s)
+            if reports:
+                self.report(sender)
+
+    def one_step_of_a_try(
+        self,
+        *,
+        own_id: bool,
+        answer_lost: bool,
+        lease_s: float | None,
+        items_max: int | None,
+        request: Request,
+        beats: bool,
+    ) -> None:
+        """Claim; or whoever holds the claim does what comes next: look, start, send, report."""
+        sender = self.holder
+        if sender is None:
+            self.ask_for_it(own_id=own_id, answer_lost=answer_lost, lease_s=lease_s)
+        elif not sender.started:
+            self.go_on(sender, items_max)
+        elif sender.may_send(self.now):
+            self.world.transmit(sender, request, self.now)
+        elif beats:
+            self.extend(sender, lease_s or 60)
+        else:
+            self.report(sender)
+
+    # --- the sweep, look-ups, and time
+
+    def look_into_it(self, who: str, items_max: int | None, slowly: bool) -> None:
+        """Ask and keep what is seen; slowly: it is kept later, when the world has moved on."""
+        if who == "sweep":
+            if self.state != State.RUNNING or slowly:
+                self.wait_until_due()
+            self.sweep(items_max)
+        elif self.kind.has_lookup and slowly:
+            self.asked.append((self.found(items_max), self.now))
+        elif self.kind.has_lookup:
+            self.keep(self.found(items_max), self.now, who)
+
+    def meanwhile(self, seconds: float, what: str, indeed: bool) -> None:
+        """Time passes, what was accepted becomes final, people change it there, a reconciliation finds it."""
+        processing = [record for record in self.world.records if record.status == "processing"]
+        if what == "time":
+            self.wait(seconds)
+        elif what in ("open", "declined") and processing:
+            processing[0].status = what
+        elif what == "void" and indeed and self.world.made():
+            self.world.made()[0].status = what
+        elif what == "by hand" and indeed:
+            self.world.make_by_hand(self.now, total="1240.00" if seconds < 60 else "9.00")
+        elif what == "a run" and indeed:
+            kind = CaseKind.MISSING if seconds < 60 else CaseKind.THERE_AFTER_ALL
+            self.act(lambda: actions.reopen(self.pk, kind=kind, actor=RUN, reason="The run says so."))
+            assert self.seen.operation.held_at is not None and not self.seen.open_permits
+
+    # --- words and acts that come late, twice, or from where nobody should listen
+
+    def out_of_turn(self, number: int, what: str) -> None:
+        sender = self.world.senders[number % len(self.world.senders)] if self.world.senders else None
+        if what == "changed":
+            assert isinstance(self.hand_over(amount="9.00"), PayloadChanged)
+        elif what == "keep" and self.asked:
+            self.keep(*self.asked.pop(), WORKER)
+        elif what == "press" and self.clicks:
+            self.press_once_more()
+        elif what == "claim" and sender is not None and sender.submission is not None:
+            self.claim(sender.submission)
+        elif what == "start" and sender is not None:
+            self.start_once_more(sender)
+        elif what == "beat" and sender is not None:
+            self.extend(sender, 60)
+        elif sender is not None and what in ("late", "invented"):
+            self.speak_late(sender, invented="INV-99" if what == "invented" else "")
+
+    # --- people
+
+    def a_person_decides(
+        self, *, who: str, what: str, items_max: int | None, looks: bool, agrees: bool
+    ) -> None:
+        """Look, and decide; some forget to look."""
+        state, open_permits = self.state, self.seen.open_permits
+        if what == "allow":
+            self.allow(who, items_max, looks=looks)
+        elif what == "end":
+            if looks and self.kind.has_lookup:
+                self.keep(self.found(items_max), self.now, who)
+            self.click(actions.end, who)
+        elif what == "withdraw":
+            assert isinstance(self.click(actions.withdraw, who), NotNow) or open_permits
+        elif what == "cancel" and not agrees:
+            assert isinstance(self.click(actions.cancel, who), NotNow) or state == State.PENDING
+        elif what == "attest":
+            self.promises.attested.add("INV-7")
+            done = self.click(actions.attest, who, reference="INV-7")
+            assert isinstance(done, NotNow) or state in (State.UNCERTAIN, State.COMPLETED)
+        elif what == "correct" and not agrees:
+            meant = actions.Correction({"order": "483", "total": "9.00"}, amount="9.00", currency="ZAR")
+            self.click(actions.correct, who, meant=meant, refusals=(NotNow, *CORRECTING))
+        elif what == "override":
+            self.override(who, Ask.OVERRIDE_PERMIT if looks else Ask.OVERRIDE_END)
+        elif what == "answer":
+            self.answer(who, agrees=agrees)
+
+
+def walk(clock: Clock, chosen: settings, *, seeded: int | None = None) -> None:
+    """Tell many stories, all in one database, each of an operation type of its own."""
+    still = StillClock(clock)
+    walked = type("Walked", (OneOperation,), {"clock": still})
+    try:
+        run_state_machine_as_test(walked if seeded is None else seed(seeded)(walked), settings=chosen)
+    finally:
+        still.close()
+
+
+def test_promises_hold_in_any_order(clock: Clock) -> None:
+    """The same stories in every run, so that a red one is a change of ours."""
+    walk(clock, settings(STORIES, max_examples=70), seeded=483)
+
+
+@pytest.mark.long
+def test_promises_hold_at_length(clock: Clock) -> None:
+    """Other stories in every run, as many as STORIES says; one that fails tells how it is told again."""
+    walk(clock, settings(STORIES, max_examples=int(os.environ.get("STORIES", "3000")), print_blob=True))
