@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ledger.actions import overriding, people
 from ledger.actions.asking import (
+    WHERE,
     WHERE_MAX,
     ask_locked,
     lapse_locked,
@@ -37,11 +38,10 @@ def override(
     looked_at: datetime,
 ) -> Approval:
     """Ask to go ahead where nothing can be looked up: absence attested by hand, with where and when."""
-    word, where = Word(actor, given(reason), command_id), where.strip()
+    word = Word(actor, given(reason), command_id)
+    where = given(where, limit=WHERE_MAX, ask=WHERE)
     if ask not in OVERRIDES:
         raise Malformed("An override ends in: it did not happen, or one more try.")
-    if not where or len(where) > WHERE_MAX or not where.isprintable():
-        raise Malformed(f"Say where you looked: 1 to {WHERE_MAX} characters.")
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action=ask, actor=actor):
             return Approval.objects.get(command_id=command_id)

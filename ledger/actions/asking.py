@@ -14,7 +14,7 @@ from ledger.rules.facts import Facts, Sentence
 from ledger.rules.states import Verdict
 
 LAPSED = "Nobody answered in time."
-WHERE_MAX = 200
+WHERE, WHERE_MAX = "Say where you looked", 200
 NOT_TOLD = ("description", "subject")
 """What a request says and its event does not: names of people, which nobody could take back."""
 

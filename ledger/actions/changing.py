@@ -12,6 +12,7 @@ from django.db import transaction
 from ledger.models import Approval, Attempt, Command, Event, Operation, TieoutNow, database_now
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, LostRace, Malformed, NotFound
+from ledger.rules.redaction import redact_text
 from ledger.rules.states import State
 
 REASON_MAX = 1000
@@ -19,12 +20,13 @@ ASKED_IN = (State.UNCERTAIN, State.FAILED, State.COMPLETED)
 """Where a second person may have been asked; a running or waiting one is nobody's to decide."""
 
 
-def given(reason: str) -> str:
-    """Return a person's reason; raises Malformed where there is none that can be kept."""
-    reason = reason.strip()
-    if not reason or len(reason) > REASON_MAX or "\0" in reason:
-        raise Malformed(f"Give a reason: 1 to {REASON_MAX} characters.")
-    return reason
+def given(words: str, *, limit: int = REASON_MAX, ask: str = "Give a reason") -> str:
+    """Return a person's words, redacted; raises Malformed where there are none that can be kept."""
+    words = words.strip()
+    kept = redact_text(words, limit) if len(words) <= limit and "\0" not in words else ""
+    if not kept:
+        raise Malformed(f"{ask}: 1 to {limit} characters.")
+    return kept
 
 
 @dataclass(frozen=True)

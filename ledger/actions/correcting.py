@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from ledger.actions.changing import REASON_MAX, change, first_time, given, locked, void_asked
+from ledger.actions.changing import change, first_time, given, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, void_permit
 from ledger.actions.reading import facts
 from ledger.actions.submission import (
@@ -34,7 +34,7 @@ from ledger.rules.errors import (
 )
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
-from ledger.rules.redaction import redact_text
+from ledger.rules.redaction import redact_name
 from ledger.rules.states import UNFINISHED, State
 
 PATHS_TOLD = 50
@@ -98,7 +98,7 @@ def correct(
     and CorrectionOpen where it is not open, NothingToCorrect, PayloadChanged where a command is used again
     for something else, and LostRace.
     """
-    order = Ordered(actor, given(redact_text(reason, REASON_MAX)), who, command_id)
+    order = Ordered(actor, given(reason), redact_name(who), command_id)
     with locked_with_latest(operation_id) as (operation, now):
         again = _asked_before(operation, meant, order)
         if again is not None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ledger.actions.asking import WHERE_MAX, Sealed, ask_locked, lapse_locked, require_late_enough
+from ledger.actions.asking import WHERE, WHERE_MAX, Sealed, ask_locked, lapse_locked, require_late_enough
 from ledger.actions.asking import require_open as require_unanswered
-from ledger.actions.changing import REASON_MAX, Word, first_time, given, void_asked
+from ledger.actions.changing import Word, first_time, given, void_asked
 from ledger.actions.correcting import (
     PATHS_TOLD,
     Correction,
@@ -29,7 +29,7 @@ from ledger.rules import digests, sealing
 from ledger.rules.answering import corrects_in_doubt
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.errors import Conflict
-from ledger.rules.redaction import redact_text
+from ledger.rules.redaction import redact_name
 
 DIFFERS = "What would go out now is not what was asked for."
 
@@ -58,7 +58,7 @@ def correct_in_doubt(
     Returns the correction itself where the same request was approved already. Raises as `correct` does,
     NotNow also where the request was refused or is void, and Conflict where a command was used otherwise.
     """
-    order = Ordered(actor, given(redact_text(reason, REASON_MAX)), who, command_id)
+    order = Ordered(actor, given(reason), redact_name(who), command_id)
     with locked_with_latest(operation_id) as (operation, now):
         lapse_locked(operation, now)
         before = _asked_before(operation, meant, order)
@@ -109,9 +109,9 @@ def _ask(operation: Operation, now: datetime, *, meant: Correction, risk: Risk, 
 
 def _said(risk: Risk) -> Mapping[str, Any]:
     return {
-        "where": given(redact_text(risk.where, WHERE_MAX)),
+        "where": given(risk.where, limit=WHERE_MAX, ask=WHERE),
         "looked_at": risk.looked_at.isoformat(timespec="seconds"),
-        "risk": given(redact_text(risk.why, REASON_MAX)),
+        "risk": given(risk.why),
     }
 
 

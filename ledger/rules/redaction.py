@@ -63,6 +63,12 @@ def redact_text(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def redact_name(name: str) -> str:
+    """Return a person's name, redacted; one that is an e-mail address stays, as people may be called so."""
+    line = redact_text(name)
+    return name if line == EMAIL and _EMAIL.fullmatch(name) else line
+
+
 def _by_pattern(text: str) -> str:
     text = _printable(text if len(text) <= READ_AT_MOST else f"{text[:READ_AT_MOST]}…")
     text = _HEADER.sub(_without_value, text)

@@ -114,7 +114,7 @@ def test_it_is_asked_for_where_it_is_in_doubt_and_held_and_nobody_asks_already(c
         (waits, {"meant": replace(MEANT, amount="1.001")}, errors.TooManyDecimals, "decimals"),
         (waits, {"risk": replace(early, where=" ")}, errors.NotNow, "look again"),
         (waits, {"risk": soon}, errors.Malformed, "later than now"),
-        (waits, {"risk": Risk(" ", clock.now(), "Because.")}, errors.Malformed, "Give a reason"),
+        (waits, {"risk": Risk(" ", clock.now(), "Because.")}, errors.Malformed, "where you looked"),
         (waits, {"risk": Risk("There", clock.now(), "\u200b")}, errors.Malformed, "Give a reason"),
     ]
     for operation, changes, refusal, words in cases:

@@ -1,12 +1,14 @@
 """What a word does and does not do: it stops a send at once, and it never stands for a proof."""
 
 import uuid
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
 
 from ledger import actions
-from ledger.actions import Report
+from ledger.actions import Correction, Report
+from ledger.models import Approval, Event, Pause, database_now
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import NotNow
 from ledger.rules.states import CaseKind, Outcome, State
@@ -67,3 +69,28 @@ def test_a_permit_does_not_outlive_the_word_that_it_is_there_although_nobody_has
     assert standing(operation) == "uncertain: expired"
     approve(asked)
     assert standing(operation) == "completed"
+
+
+def test_what_people_write_is_redacted_before_it_is_kept(clock: Clock) -> None:
+    """Events cannot be changed: a secret in a reason, or in where one looked, would stand there for ever."""
+    secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc"
+    said: dict[str, Any] = {"actor": "ann", "reason": f"Authorization: Bearer {secret}"}
+    operation, refused = silent(clock), make.tried(make.kind("a"), make.REFUSED)
+    where: dict[str, Any] = {"where": f"With {secret}", "looked_at": database_now()}
+    asked = actions.override(operation.pk, Ask.OVERRIDE_END, command_id=uuid.uuid4(), **where, **said)
+    actions.refuse(asked.uid, command_id=uuid.uuid4(), **said | {"actor": "bob"})
+    actions.end(refused.pk, command_id=uuid.uuid4(), **said)
+    waiting = make.handed(make.invoice_type(name="b"))
+    actions.cancel(waiting.pk, command_id=uuid.uuid4(), **said)
+    actions.pause(waiting.operation_type.destination_id, why="Its rules cannot be read.")
+    actions.resume(Pause.objects.get().uid, command_id=uuid.uuid4(), **said)
+    meant = Correction({"order": "483", "total": "1.00"}, "1.00", "ZAR")
+    actions.correct(refused.pk, meant, who=secret, **said)
+    actions.correct(waiting.pk, meant, who="bob@example.com", **said)
+    kept = [
+        *Event.objects.values_list("reason", "data"),
+        *Approval.objects.values_list("reason", "why", "data"),
+    ]
+    assert secret not in str(kept)
+    assert str(kept).count("Authorization: [redacted]") >= 7
+    assert waiting.events.get(kind="corrected").data["who"] == "bob@example.com", "a name, not a secret"
