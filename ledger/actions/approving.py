@@ -60,6 +60,8 @@ def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uui
     changed = ""
     with _asked(approval_uid) as (operation, approval, now):
         if not first_time(command_id, operation, action="approve", actor=actor):
+            if approval.answer != Answer.APPROVED:
+                require_open(approval)  # the same click found it void, and nothing was done
             return
         require_open(approval)
         changed = void_changed(operation) or overriding.void_differing(operation, approval)

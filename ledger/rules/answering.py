@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.rules import actors
-from ledger.rules.approvals import Ask
+from ledger.rules.approvals import OVERRIDES, Ask
 from ledger.rules.facts import AskedFact, Facts, LookupFact
 from ledger.rules.leaves import Action, Leave, leaves, no, waiting, yes
 from ledger.rules.states import UNFINISHED, State
@@ -99,5 +99,7 @@ def _still_open(facts: Facts, now: datetime, sitting: LookupFact | None, asked: 
         leave = corrects_in_doubt(facts, now)
         return look if leave.allowed and facts.has_lookup and sitting is None else leave
     leave = leaves(facts, now, sitting=sitting)[DECIDES[asked.ask]]
+    if leave.allowed and asked.ask in OVERRIDES:
+        return overrides(facts)[asked.ask]
     unseen = asked.ask is Ask.END and sitting is None and facts.state is State.UNCERTAIN
     return look if unseen and not leave.allowed else leave

@@ -8,10 +8,10 @@ from django.db import IntegrityError, transaction
 
 from ledger import actions
 from ledger.actions import Correction, Report
-from ledger.models import Approval, Event, Pause, database_now
+from ledger.models import Approval, Event, Lookup, Pause, database_now
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import NotNow
-from ledger.rules.states import CaseKind, Outcome, State
+from ledger.rules.states import CaseKind, Outcome, State, Verdict
 from ledger.worker.sweep import Sweep
 from tests import factories as make
 from tests.databases import Clock
@@ -94,3 +94,26 @@ def test_what_people_write_is_redacted_before_it_is_kept(clock: Clock) -> None:
     assert secret not in str(kept)
     assert str(kept).count("Authorization: [redacted]") >= 7
     assert waiting.events.get(kind="corrected").data["who"] == "bob@example.com", "a name, not a secret"
+
+
+def test_a_second_click_hears_what_the_first_one_did_that_the_request_is_void(clock: Clock) -> None:
+    operation, click = make.uncertain_operation(make.kind(**ABOVE)), uuid.uuid4()
+    asked = attest(operation)
+    assert asked is not None
+    seen: dict[str, Any] = {"verdict": Verdict.DIFFERS, "complete": True, "content_digest": "another"}
+    Lookup.objects.create(operation=operation, actor="worker", asked_at=database_now(), **seen)
+    for _ in range(2):
+        with pytest.raises(NotNow, match="void"):
+            approve(asked, click=click)
+    assert make.again(operation).state == State.UNCERTAIN
+
+
+def test_what_an_override_may_no_longer_lead_to_is_not_approved(clock: Clock) -> None:
+    operation = silent(clock)
+    asked = override(operation, Ask.OVERRIDE_PERMIT)
+    actions.pause(operation.operation_type.destination_id, why="Its rules cannot be read.")
+    with pytest.raises(NotNow, match="an administrator resumes it first"):
+        approve(asked)
+    actions.resume(Pause.objects.get().uid, actor="ada", reason="Put right.", command_id=uuid.uuid4())
+    approve(asked)
+    assert operation.permits.open().count() == 1
