@@ -26,7 +26,8 @@ LOOKING = timedelta(minutes=5)
 """How long one run begins look-ups: those of a slow destination would outlive the queue's patience."""
 LARGEST_FIRST = F("amount").desc(nulls_last=True)
 NOT_ASKED = (
-    "Not on the list, and not looked up: too many were absent, the check could not look, or it took too long."
+    "Not on the list, and not looked up: too many were absent, the check could not look, it took too long,"
+    " or a pause began."
 )
 NO_LOOKUP = "Not on the list, and {there} cannot be checked for it."
 
@@ -81,6 +82,8 @@ def confirm(run: Run, look: Look) -> int:
         return 0
     with leasing.held(run):
         absent.update(why=NOT_ASKED)
+        if _paused(kind):
+            return 0
         # What a look-up finds may have stood in another pair; everything is classified afresh afterwards.
         comparing.forget(run)
     staging = Staging.of(run)
@@ -90,9 +93,13 @@ def confirm(run: Run, look: Look) -> int:
         _note(line, seen, staging)
         looks += 1
         blind = blind + 1 if seen.verdict is Verdict.COULD_NOT_LOOK else 0
-        if blind == BLIND_MAX or database_now() >= until:
+        if blind == BLIND_MAX or database_now() >= until or _paused(kind):
             break
     return looks
+
+
+def _paused(kind: OperationType) -> bool:
+    return kind.destination.pauses.open().exists()
 
 
 def _look(line: Record, kind: OperationType, look: Look) -> Seen:

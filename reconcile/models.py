@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django.db import models
 from django.db.models import F, Q
 
-from ledger.models import Case, Operation, OperationType, TieoutNow
+from ledger.models import Case, Operation, OperationType, Pause, TieoutNow
 from ledger.rules.states import Standing
 from reconcile.classes import ItemClass
 
@@ -24,8 +24,9 @@ class PlanQuerySet(models.QuerySet["Plan"]):
         return self.exclude(schedule="")
 
     def due(self, now: datetime) -> Self:
-        """Plans whose time has come."""
-        return self.scheduled().filter(next_run_at__lte=now)
+        """Plans whose time has come; those of a paused destination wait for its resuming."""
+        paused = Pause.objects.open().values("destination")
+        return self.scheduled().filter(next_run_at__lte=now).exclude(operation_type__destination__in=paused)
 
 
 class Plan(models.Model):

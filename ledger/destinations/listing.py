@@ -11,14 +11,15 @@ from ledger.destinations.connectors.base import (
     connector_for,
     refuse_open_transaction,
 )
-from ledger.models import OperationType
+from ledger.models import Destination, OperationType
 
 
 def pages(kind: OperationType, *, since: datetime, place: Place | None = None) -> Iterator[ListPage]:
     """Yield the destination's records of an operation type, page by page; with a place, go on from there.
 
-    Raises IncompletePull with the reason where the list was not read to its end, ConfigurationError where the
-    destination cannot be reached as it is set up, RuntimeError where a transaction is open between pages.
+    Raises IncompletePull with the reason where the list was not read to its end or its destination is paused,
+    ConfigurationError where that cannot be reached as it is set up, RuntimeError where a transaction is open
+    between pages.
     """
     call, record = kind.how.list, kind.how.record
     if call is None or record is None:
@@ -31,7 +32,14 @@ def pages(kind: OperationType, *, since: datetime, place: Place | None = None) -
         timeout_s=kind.destination.reach.timeout_s,
         place=place,
     )
-    refuse_open_transaction()
+    _refuse_to_ask(kind.destination)
     for page in connector_for(kind.destination).pages(request):
         yield page
-        refuse_open_transaction()
+        _refuse_to_ask(kind.destination)
+
+
+def _refuse_to_ask(destination: Destination) -> None:
+    """Refuse to ask for a page inside a transaction, and while nothing is asked there."""
+    refuse_open_transaction()
+    if destination.pauses.open().exists():
+        raise IncompletePull(f"{destination.title} is paused: an administrator resumes it first.")
