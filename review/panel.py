@@ -7,7 +7,8 @@ from math import ceil
 from django.urls import reverse
 
 from ledger.models import Operation, Pause
-from ledger.rules.leaves import SITTING, Action, seven
+from ledger.rules.leaves import SITTING, Action
+from ledger.rules.seven import seven
 from ledger.rules.states import State
 from review import amounts, beside, sentences, timeline, trail, window, wording
 from review.instants import instant, say

@@ -134,7 +134,15 @@ def drafted(operation: Operation, meant: Correction) -> Draft:
         raise NothingToCorrect(
             "It says what the operation says already. Allow another try of that one instead."
         )
+    if latest is not None and latest.state == State.COMPLETED and _says(latest, meant):
+        raise NothingToCorrect(
+            f"{latest.key} says that already and is done: a second one would only double it."
+        )
     return Draft(number, prepared, changed)
+
+
+def _says(made: Operation, meant: Correction) -> bool:
+    return not changed_since(made, _prepare(made, meant, made.key))
 
 
 @contextmanager
@@ -168,8 +176,7 @@ def _asked_before(operation: Operation, meant: Correction, order: Ordered) -> Op
 def said_already(operation: Operation, meant: Correction) -> Operation | None:
     """Return the latest correction where it says the same."""
     latest = _latest(operation.pk)
-    same = latest is not None and not changed_since(latest, _prepare(operation, meant, latest.key))
-    return latest if same else None
+    return latest if latest is not None and _says(latest, meant) else None
 
 
 def made_by(command_id: uuid.UUID, operation: Operation, meant: Correction) -> Operation:

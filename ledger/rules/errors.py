@@ -241,7 +241,7 @@ class NotNow(Conflict):
 
 
 class NothingToCorrect(Conflict):
-    """A correction says what its operation says; to send that again is no correction."""
+    """A correction says what its operation, or its correction that is done, says already."""
 
     type = "nothing-to-correct"
     title = "The correction changes nothing"

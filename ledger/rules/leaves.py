@@ -1,14 +1,13 @@
-"""What a person may do with an operation now, with the reason where refused, and the seven answers."""
+"""What a person may do with an operation now, with the reason where refused."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ledger.rules.actors import AUTOMATION
-from ledger.rules.contracts import guarantee
-from ledger.rules.decisions import GONE, MOVED, Next, decide
+from ledger.rules.decisions import GONE, MOVED
 from ledger.rules.facts import Facts, LookupFact, Sentence
-from ledger.rules.states import FOUND, UNFINISHED, Outcome, Standing, State, Verdict
+from ledger.rules.states import FOUND, UNFINISHED, Standing, State, Verdict
 
 SITTING = timedelta(minutes=5)
 """How long a person's own look-up counts before they must look again."""
@@ -296,103 +295,12 @@ def _correct(facts: Facts) -> Leave:
         case State.PENDING:
             cancel = _cancel(facts)
             return yes("It is cancelled, and the correction is made instead.") if cancel.allowed else cancel
+        case State.FAILED if facts.correction is State.COMPLETED:
+            return yes(
+                "A new operation is made; its correction is done, and stays there until it is reversed."
+            )
         case State.FAILED:
             return yes("A new operation takes its place; this one never runs again.")
         case State.COMPLETED:
             there = facts.destination
             return yes(f"A new operation is made; what stands in {there} stays until it is reversed.")
-
-
-def seven(facts: Facts, now: datetime) -> tuple[tuple[str, Sentence], ...]:
-    """Answer the seven questions that every decision rests on."""
-    there = facts.destination
-    return (
-        (
-            "Has it a side effect?",
-            Sentence("Yes. It makes something that others see." if facts.side_effect else "No."),
-        ),
-        ("Is the cause passing?", _cause(facts)),
-        (f"Does {there} take a key, and does it still remember ours?", _key_answer(facts, now)),
-        ("Can we look it up, and is absence proof yet?", _absence_answer(facts, now)),
-        ("How many tries and how long are left?", _left_answer(facts, now)),
-        ("What happens at the limit?", Sentence("It stays in the queue with its owner. Nothing is sent.")),
-        ("Which try produced the result, and how do we know?", _result_answer(facts)),
-    )
-
-
-def _cause(facts: Facts) -> Sentence:
-    latest = facts.latest
-    if latest is None or latest.outcome in (None, Outcome.SUCCEEDED):
-        return Sentence("Nothing has gone wrong.")
-    if latest.http_status is None:
-        return Sentence("Probably: there was silence, not a refusal." if latest.in_doubt else "Probably.")
-    if latest.http_status >= 500 or latest.http_status in (408, 409, 429):
-        return Sentence(f"Probably: {facts.destination} answered with status {latest.http_status}.")
-    if latest.http_status >= 400:
-        return Sentence(f"No: {facts.destination} refused it with status {latest.http_status}.")
-    return Sentence("Nothing has gone wrong.")
-
-
-def _key_answer(facts: Facts, now: datetime) -> Sentence:
-    if not facts.contract.takes_key:
-        return Sentence(
-            "It takes no key. "
-            + guarantee(
-                facts.contract,
-                facts.destination,
-                has_lookup=facts.has_lookup,
-                by_tieout=facts.by_tieout,
-            )
-        )
-    if facts.contract.key_retention_s is None:
-        return Sentence("It takes a key; for how long it remembers is not known, which counts as not at all.")
-    if facts.first_sent_at is None:
-        return Sentence("It takes a key; ours was not sent yet.")
-    if not facts.same_account:
-        return Sentence("No: the account has changed since, and another account forgets every key.")
-    if facts.saved_error is not None:
-        return Sentence(f"Yes, and it would answer the same error again: status {facts.saved_error}.")
-    if facts.window_open(now):
-        return Sentence("Yes, until {at}.", facts.window_closes_at)
-    return Sentence("No longer: its window closed at {at}.", facts.window_closes_at)
-
-
-def _absence_answer(facts: Facts, now: datetime) -> Sentence:
-    if not facts.has_lookup:
-        return Sentence("No. It cannot be checked.")
-    if not facts.lookup_proved:
-        return Sentence(
-            "Yes, but this check has not found a known record yet, so its silence proves nothing."
-        )
-    if facts.settles_at is None:
-        return Sentence("Yes. No try is in doubt.")
-    if now < facts.settles_at:
-        return Sentence("Yes. Absence is proof from {at}.", facts.settles_at)
-    return Sentence("Yes. Absence has been proof since {at}.", facts.settles_at)
-
-
-def _left_answer(facts: Facts, now: datetime) -> Sentence:
-    if facts.corrected:
-        return Sentence("None: it was corrected, and never runs again.")
-    allowed = 1 if facts.contract.retry_owner == "client" else facts.policy.attempts
-    left = facts.tries_left if facts.within_limits(now) else 0
-    step = decide(facts, now)
-    person = " A person may allow one more." if step.next in (Next.HOLD, Next.NOTHING) else ""
-    return Sentence(f"Software: {left or 'none'} of {allowed}, until {{at}}.{person}", facts.deadline_at)
-
-
-def _replayed(facts: Facts) -> bool:
-    return facts.latest is not None and facts.latest.replayed
-
-
-def _result_answer(facts: Facts) -> Sentence:
-    if facts.state is not State.COMPLETED:
-        return Sentence("None yet.")
-    number = facts.latest.number if facts.latest else 0
-    before = ", with an answer that it gave before under the same key" if _replayed(facts) else ""
-    by = {
-        "answer": f"Try {number}: {facts.destination} confirmed it{before}.",
-        "lookup": f"A check found it after try {number}.",
-        "attested": f"On the word of {facts.evidence_by}, not yet seen in {facts.destination}.",
-    }
-    return Sentence(f"{by.get(facts.evidence, '')} Reference {facts.destination_reference or 'not known'}.")

@@ -253,7 +253,13 @@ def test_the_same_words_or_the_same_command_again_are_the_same_correction(databa
         order(operation, command_id=click, actor="api:other")
     finished(made, kind, make.done("INV-2"))
     assert order(operation) == (made, False), "its answer was lost, and it was done meanwhile"
-    assert corrected(operation, command_id=uuid.uuid4()).key == "order/483/c2", "a deliberate one"
+    with pytest.raises(errors.NothingToCorrect, match=r"order/483/c1 says that already and is done"):
+        order(operation, command_id=uuid.uuid4())
+    other = finished(corrected(operation, ELSE, command_id=uuid.uuid4()), kind, make.done("INV-3"))
+    assert corrected(operation, command_id=uuid.uuid4()).key == "order/483/c3", (
+        "as it was before the last one"
+    )
+    assert sound(other).state == State.COMPLETED
 
 
 def test_a_key_that_was_handed_over_as_an_operation_is_left_out(database: Database) -> None:

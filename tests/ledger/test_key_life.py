@@ -23,7 +23,7 @@ from ledger import actions
 from ledger.destinations import lookups
 from ledger.models import Attempt, Operation, OperationType
 from ledger.rules.errors import NotNow
-from ledger.rules.leaves import seven
+from ledger.rules.seven import seven
 from ledger.rules.states import State
 from ledger.worker import tasks
 from tests import factories as make

@@ -8,7 +8,8 @@ import pytest
 from ledger.rules.answering import answers
 from ledger.rules.approvals import Ask
 from ledger.rules.facts import AskedFact, LookupFact
-from ledger.rules.leaves import SITTING, Action, leaves, seven
+from ledger.rules.leaves import SITTING, Action, leaves
+from ledger.rules.seven import seven
 from ledger.rules.states import Outcome, State
 from tests.ledger.known import (
     ABSENT,
@@ -135,7 +136,7 @@ CORRECTED: dict[str, tuple[dict[str, Any], bool, str]] = {
         f"its correction is {state}": (
             {**FAILED, "corrected": True, "correction": state},
             state in (State.FAILED, State.COMPLETED),
-            "never runs again" if state in (State.FAILED, State.COMPLETED) else "one at a time",
+            {State.FAILED: "never runs again", State.COMPLETED: "stays there"}.get(state, "one at a time"),
         )
         for state in State
     },
