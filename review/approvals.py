@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from ledger.models import Approval, Operation
+from ledger.models import Approval, Operation, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from review import access, asked, queue, wording
 from review.instants import instant
@@ -38,13 +38,14 @@ class Request:
     closed: str
 
 
-def waiting(person: User, now: datetime) -> list[Request]:
-    """Return the open requests, those that lapse first at the top."""
-    open_ = Approval.objects.open().filter(expires_at__gt=now).defer("meant_sealed")
-    rows = list(open_.order_by("expires_at")[:SHOWN])
+def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
+    """Return the open requests, those that lapse first at the top, and whether there are more."""
+    open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("expires_at")
+    found = list(open_[: SHOWN + 1])
+    rows = found[:SHOWN]
     told = queue.told(Operation.objects.filter(pk__in=[row.operation_id for row in rows]))
     known = {operation.pk: operation for operation in told}
-    return [_request(row, known[row.operation_id], person, now) for row in rows]
+    return [_request(row, known[row.operation_id], person, now) for row in rows], len(found) > SHOWN
 
 
 def _request(approval: Approval, operation: Any, person: User, now: datetime) -> Request:
@@ -77,6 +78,7 @@ def lately() -> list[tuple[Approval, str, tuple[str, str, str]]]:
     ]
 
 
-def count() -> int:
-    """Return how many requests are open."""
-    return Approval.objects.open().count()
+def figure() -> str:
+    """Return how many requests are open, as the list counts them; nothing where there are none."""
+    count = Approval.objects.waiting(TieoutNow()).values("pk")[: SHOWN + 1].count()
+    return f"{SHOWN}+" if count > SHOWN else str(count or "")

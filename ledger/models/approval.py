@@ -1,6 +1,7 @@
 """Requests for a second person: bound to what was known, decided once, never deleted."""
 
 import uuid
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -18,6 +19,10 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
     def open(self) -> Self:
         """Requests that nobody has answered."""
         return self.filter(decided_at__isnull=True)
+
+    def waiting(self, now: datetime | TieoutNow) -> Self:
+        """Open requests that still count; whose time is over has lapsed, also before an event says so."""
+        return self.open().filter(expires_at__gt=now)
 
 
 class Approval(models.Model):

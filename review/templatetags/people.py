@@ -9,9 +9,9 @@ register = template.Library()
 
 
 @register.simple_tag
-def waiting_approvals() -> int:
-    """Return how many requests wait for a second person."""
-    return approvals.count()
+def waiting_approvals() -> str:
+    """Return how many requests wait for a second person; nothing where none does."""
+    return approvals.figure()
 
 
 @register.simple_tag

@@ -15,10 +15,12 @@ from review.views.operation import person
 def index(request: HttpRequest) -> HttpResponse:
     """Show the open requests, and what was decided lately."""
     now = database_now()
+    waiting, more = approvals.waiting(person(request), now)
     context = {
         "section": "approvals",
         "now": now,
-        "waiting": approvals.waiting(person(request), now),
+        "waiting": waiting,
+        "more": more,
         "lately": approvals.lately(),
     }
     return render(request, "review/approvals.html", context)

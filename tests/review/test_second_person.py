@@ -259,6 +259,26 @@ def test_an_answer_is_for_the_request_that_was_read(durban: stories.Durban) -> N
     assert "The form was not whole" in post("bob", operation, "approve", approval="").content.decode()
 
 
+def test_the_figure_on_each_page_is_that_of_the_list(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has lapsed counts no more, although no sweep has said so; beyond what is shown both say more."""
+
+    def figures() -> tuple[str, str]:
+        listed = browser_of("bob").get("/approvals/").content.decode()
+        heading, badge = listed.split("<h1>")[1], listed.split('Approvals <span class="n">')
+        return heading.split()[0], badge[1].split("<")[0] if len(badge) > 1 else ""
+
+    for order in (1, 2):
+        override(durban, silent(durban, order))
+    assert figures() == ("2", "2")
+    monkeypatch.setattr("review.approvals.SHOWN", 1)
+    assert figures() == ("1+", "1+")
+    durban.clock.advance(2 * 86400)
+    assert figures() == ("Nothing", "")
+    assert Approval.objects.open().count() == 2
+
+
 def test_50_a_person_who_is_deleted_stays_in_the_trail(durban: stories.Durban) -> None:
     operation = silent(durban, 398)
     override(durban, operation)
