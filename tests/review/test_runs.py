@@ -5,6 +5,7 @@ import json
 import re
 import uuid
 from collections import defaultdict
+from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -15,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import review.runs
-from ledger.models import TieoutNow
+from ledger.models import TieoutNow, database_now
 from ledger.rules.states import Outcome
 from reconcile import findings, reports
 from reconcile.actions import start
@@ -168,14 +169,15 @@ def test_differences_go_on_on_pages_of_their_own_each_once(
 
 
 def test_what_is_gone_and_what_is_back_stands_on_the_page(listed: Books) -> None:
-    HELD.pages = [[record(1, key="nobody-s")]]
+    there = record(1, key="nobody-s", created_at=(database_now() - timedelta(days=1)).isoformat())
+    HELD.pages = [[there]]
     listed.run()
     HELD.pages = []
     run, _ = listed.run()
     page = page_of(run)
     assert "Gone since the last run: 1" in page
     assert "1 difference of earlier runs is gone." in page
-    HELD.pages = [[record(1, key="nobody-s")]]
+    HELD.pages = [[there]]
     run, _ = listed.run()
     assert "today, back again" in page_of(run)
 
