@@ -99,7 +99,7 @@ def confirm(run: Run, look: Look) -> int:
 
 
 def _paused(kind: OperationType) -> bool:
-    return kind.destination.pauses.open().exists()
+    return kind.destination.pauses.open().of_all().exists()
 
 
 def _look(line: Record, kind: OperationType, look: Look) -> Seen:

@@ -25,7 +25,7 @@ class PlanQuerySet(models.QuerySet["Plan"]):
 
     def due(self, now: datetime) -> Self:
         """Plans whose time has come; those of a paused destination wait for its resuming."""
-        paused = Pause.objects.open().values("destination")
+        paused = Pause.objects.open().of_all().values("destination")
         return self.scheduled().filter(next_run_at__lte=now).exclude(operation_type__destination__in=paused)
 
 

@@ -52,19 +52,24 @@ class Paused:
     @property
     def headline(self) -> str:
         """Say whether it is paused."""
-        return f"{self.there} was paused" if self.pause.resumed_at else f"{self.there} is paused"
+        whom = " for automations" if self.pause.callers_only else ""
+        return f"{self.there} {'was' if self.pause.resumed_at else 'is'} paused{whom}"
 
     @property
     def lines(self) -> list[str]:
         """Say why, since when, and what that means for what waits."""
         pause, at = self.pause, instant(self.pause.paused_at, self.now)
-        cause = f"It refused our credentials at {at}, with status {pause.http_status}."
+        whose = "an automation’s" if pause.callers_only else "our"
+        cause = f"It refused {whose} credentials at {at}, with status {pause.http_status}."
         if not pause.http_status:
             cause = f"{pause.why} It is paused since {at}."
         if pause.resumed_at is not None:
             who, when = wording.who(pause.resumed_by), instant(pause.resumed_at, self.now)
             return [f"{cause} {who} resumed it at {when}."]
-        return [f"{cause} Until it is resumed, software sends nothing there and checks nothing.", self._waits]
+        stands = "software sends nothing there and checks nothing"
+        if pause.callers_only:
+            stands = "what automations perform there waits, and is not checked; what Tieout sends goes on"
+        return [f"{cause} Until it is resumed, {stands}.", self._waits]
 
     @property
     def _waits(self) -> str:
@@ -92,4 +97,6 @@ def _waiting(pause: Pause) -> int:
         operation_type__destination=pause.destination_id,
         held_at=None,
     )
+    if pause.callers_only:
+        waits = waits.filter(operation_type__performed_by="caller")
     return waits.order_by()[: COUNTED + 1].count()

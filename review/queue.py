@@ -116,7 +116,7 @@ def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
         seen=Subquery(lookups.annotate(found=seen).values("found")[:1]),
         tried=Subquery(last.annotate(found=tried).values("found")[:1]),
         permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
-        paused=Exists(Pause.objects.open().filter(destination=OuterRef("operation_type__destination"))),
+        paused=Exists(Pause.objects.open().stopping(OuterRef("operation_type"))),
         asked=Exists(Approval.objects.open().filter(operation=own)),
     )
     return seen_too

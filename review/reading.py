@@ -230,7 +230,7 @@ def mark_of(uid: uuid.UUID) -> str | None:
     """Return the mark that a reading would have now, by one query; None where there is no such operation."""
     lookups = Lookup.objects.filter(operation=OuterRef("pk")).order_by("-id")
     permits = Permit.objects.open().filter(operation=OuterRef("pk"))
-    pauses = Pause.objects.open().filter(destination=OuterRef("operation_type__destination"))
+    pauses = Pause.objects.open().stopping(OuterRef("operation_type")).order_by("pk")
     seen = Operation.objects.filter(uid=uid).values_list(
         "revision",
         Subquery(lookups.values("pk")[:1]),
@@ -282,8 +282,8 @@ def _linked(operation: Operation) -> list[Operation]:
 
 
 def _pause(operation: Operation) -> Pause | None:
-    pauses = operation.operation_type.destination.pauses.open()
-    return pauses.select_related("destination").first()
+    pauses = Pause.objects.open().stopping(operation.operation_type)
+    return pauses.select_related("destination").order_by("pk").first()
 
 
 def _related(operation: Operation) -> list[Operation]:

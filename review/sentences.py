@@ -200,7 +200,8 @@ def _failed(reading: Reading) -> str:
         )
     latest = reading.attempts[-1] if reading.attempts else None
     if latest is not None and latest.outcome == Outcome.REJECTED:
-        what = "our credentials" if latest.http_status in REFUSES_US else "it"
+        whose = "our" if reading.facts.by_tieout else "its automation’s"
+        what = f"{whose} credentials" if latest.http_status in REFUSES_US else "it"
         return f"{there} refused {what}: {_cause(latest)}. Nothing was created."
     if latest is None:
         return (

@@ -23,17 +23,18 @@ DUE_S = 4 * 3600.0
 def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
     """Pause the destination that refused this attempt, or for which it could not be prepared; join a pause.
 
-    The operation's row comes first, then the destination's, as everywhere.
+    A caller's own credentials stop callers only. The operation's row comes first, then the destination's.
     """
     kind = operation.operation_type
     destination = Destination.objects.select_for_update(no_key=True).get(pk=kind.destination_id)
-    pause = destination.pauses.open().first()
+    pause = Pause.objects.open().stopping(kind).order_by("pk").first()
     if pause is None:
-        status = attempt.http_status or 0
-        why = f"{destination.title} refused our credentials: status {status}."
+        status, whose = attempt.http_status or 0, "our" if kind.by_tieout else "an automation’s"
+        why = f"{destination.title} refused {whose} credentials: status {status}."
         if attempt.outcome != Outcome.REJECTED:
             why = f"{destination.title} cannot be used as it is set up. {attempt.message}"
-        pause = _begin(destination, now, why=why, due_s=kind.reviewing.due_s, attempt=attempt)
+        begun = Pause(destination=destination, why=why, http_status=status, callers_only=not kind.by_tieout)
+        pause = _begin(begun, now, due_s=kind.reviewing.due_s, attempt=attempt)
     if attempt.outcome == Outcome.REJECTED:
         Refusal.objects.create(attempt=attempt, pause=pause)
 
@@ -42,20 +43,23 @@ def pause(destination_id: int, *, why: str) -> None:
     """Pause a destination that cannot be used, as one case; one that is paused stays as it is."""
     with transaction.atomic():
         destination = Destination.objects.select_for_update(no_key=True).get(pk=destination_id)
-        if not destination.pauses.open().exists():
-            _begin(destination, database_now(), why=f"{destination.title} cannot be used. {why}", due_s=DUE_S)
+        if not destination.pauses.open().of_all().exists():
+            words = f"{destination.title} cannot be used. {why}"
+            _begin(Pause(destination=destination, why=words, http_status=0), database_now(), due_s=DUE_S)
 
 
-def _begin(
-    destination: Destination, now: datetime, *, why: str, due_s: float, attempt: Attempt | None = None
-) -> Pause:
-    status = (attempt.http_status if attempt else None) or 0
-    due_at = now + timedelta(seconds=due_s)
+def _begin(pause: Pause, now: datetime, *, due_s: float, attempt: Attempt | None = None) -> Pause:
+    due_at, why = now + timedelta(seconds=due_s), pause.why
     case = Case.objects.create(kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at)
-    pause = Pause.objects.create(
-        destination=destination, case=case, http_status=status, why=why[:WHY_MAX], paused_at=now
-    )
-    data = {"case": str(case.uid), "case_kind": case.kind, "http_status": status}
+    pause.case, pause.why, pause.paused_at = case, why[:WHY_MAX], now
+    pause.save(force_insert=True)
+    data: dict[str, object] = {
+        "case": str(case.uid),
+        "case_kind": case.kind,
+        "http_status": pause.http_status,
+    }
+    if pause.callers_only:
+        data["callers_only"] = True
     _tell(pause, kind="paused", actor="policy", reason=why, attempt=attempt, data=data)
     return pause
 
@@ -67,7 +71,8 @@ def resume(pause_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UU
     """
     reason = given(reason)
     with transaction.atomic():
-        # Nobody who waits for this row holds one of the operations that are taken up below: they have failed.
+        # Here the destination's row comes first. Who waits for it holds an operation whose try has just
+        # ended, and none that failed by this pause is tried again while `decide` keeps it waiting.
         Destination.objects.select_for_update(no_key=True).filter(pauses__uid=pause_uid).first()
         pause = Pause.objects.select_related("destination", "case").filter(uid=pause_uid).first()
         if pause is None:
@@ -103,7 +108,7 @@ def _ask_of_each(pause: Pause, now: datetime) -> int:
         .order_by("pk")
     )
     for operation in refused:
-        reason = "Its destination refused our credentials and is resumed: it can be tried again."
+        reason = "Its destination refused the credentials, and is resumed: it can be tried again."
         hold_locked(operation, CaseKind.REFUSED, actor="policy", reason=reason, now=now)
     return len(refused)
 

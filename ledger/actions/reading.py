@@ -69,14 +69,15 @@ def _with_correction(known: Facts, operation: Operation) -> Facts:
 def _with_pauses(known: Facts, operation: Operation) -> Facts:
     """Add since when its destination is paused, and for how long it was before."""
     lately = Q(resumed_at__isnull=True) | Q(resumed_at__gt=known.accepted_at)
-    pauses = Pause.objects.filter(lately, destination=operation.operation_type.destination_id)
-    paused_at, resumed_at, paused_s = None, None, 0.0
+    pauses = Pause.objects.filter(lately).stopping(operation.operation_type)
+    paused_at, paused_s, counted = None, 0.0, known.accepted_at
     for begun_at, ended_at in pauses.order_by("paused_at").values_list("paused_at", "resumed_at"):
         if ended_at is None:
-            paused_at = begun_at
-        else:
-            resumed_at = ended_at
-            paused_s += (ended_at - max(begun_at, known.accepted_at)).total_seconds()
+            paused_at = paused_at or begun_at
+        elif ended_at > counted:  # two may overlap: what is counted is not counted again
+            paused_s += (ended_at - max(begun_at, counted)).total_seconds()
+            counted = ended_at
+    resumed_at = counted if paused_s else None
     return replace(known, paused_at=paused_at, paused_s=paused_s, resumed_at=resumed_at)
 
 

@@ -41,5 +41,5 @@ def pages(kind: OperationType, *, since: datetime, place: Place | None = None) -
 def _refuse_to_ask(destination: Destination) -> None:
     """Refuse to ask for a page inside a transaction, and while nothing is asked there."""
     refuse_open_transaction()
-    if destination.pauses.open().exists():
+    if destination.pauses.open().of_all().exists():
         raise IncompletePull(f"{destination.title} is paused: an administrator resumes it first.")

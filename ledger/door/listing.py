@@ -14,21 +14,17 @@ from ledger.models import (
     Operation,
     OperationQuerySet,
     OperationType,
-    Pause,
-    Permit,
     database_now,
     settled_until,
 )
+from ledger.models.operation import GOES_ON
 from ledger.rules import cursors
 from ledger.rules.cursors import Place
 from ledger.rules.states import State
 
 LEFT_OUT = ("payload_sealed", "leaf_digests", "contract_first")
 """Columns that are large, and in no list."""
-GOES_ON = (State.UNCERTAIN, State.FAILED)
-"""States from which a permit leads to another try."""
-NONE = -1
-"""No operation's own number: a list of none is a list all the same."""
+WAITS = (State.PENDING,)
 _BY_STRETCHES = """
     SELECT page.*
     FROM unnest(%s::bigint[]) AS kind (id)
@@ -63,16 +59,11 @@ def _found(asked: ListIn, kinds: Sequence[OperationType]) -> Iterator[Operation]
         yield from _stretches(operations, kinds, states=states, limit=asked.limit + 1)
         return
     now = database_now()
-    paused = {*Pause.objects.open().values_list("destination_id", flat=True)}
-    callers = [kind for kind in kinds if not kind.by_tieout and kind.destination_id not in paused]
-    # In the order of a stretch, not of the next try; what is held waits for a person.
-    due = operations.filter(next_try_at__lte=now, held_at=None)
-    # Read first, for they are few: the database might as well look for a permit of every operation.
-    permits = Permit.objects.in_effect(now).values_list("operation_id", flat=True)
-    permitted = operations.filter(pk__in=[*permits, NONE])
-    for question, of in ((due, (State.PENDING,)), (permitted, GOES_ON)):
+    callers = [kind for kind in kinds if not kind.by_tieout]
+    # In the order of a stretch, not of the next try; a stretch says its state itself.
+    for claimable, of in ((operations.ready(now), WAITS), (operations.allowed(now), GOES_ON)):
         wanted = [state for state in of if state in states]
-        yield from _stretches(question, callers, states=wanted, limit=asked.limit + 1)
+        yield from _stretches(claimable, callers, states=wanted, limit=asked.limit + 1)
 
 
 def _filtered(asked: ListIn) -> OperationQuerySet:

@@ -13,35 +13,51 @@ from ledger.models.destination import OperationType
 from ledger.models.pause import Pause
 from ledger.rules.states import EFFECT, UNFINISHED, Evidence, Outcome, State
 
+GOES_ON = (State.UNCERTAIN, State.FAILED)
+"""States from which a permit leads to another try."""
+NONE = -1
+"""No operation's own number: a question about none is a question all the same."""
+
 
 class OperationQuerySet(models.QuerySet["Operation"]):
     """Questions about operations."""
 
     def reachable(self) -> Self:
-        """Operations whose destination is not paused."""
-        destination = models.OuterRef("operation_type__destination")
-        return self.exclude(models.Exists(Pause.objects.open().filter(destination=destination)))
+        """Operations that no pause of their destination keeps waiting."""
+        stopping = Pause.objects.open().stopping(models.OuterRef("pk"))
+        stopped = OperationType.objects.filter(models.Exists(stopping)).values_list("pk", flat=True)
+        # Read first, for they are few: how the operations are found must not hang on them.
+        return self.exclude(operation_type__in=[*stopped])
+
+    def by_tieout(self) -> Self:
+        """Operations that Tieout sends, rather than their caller."""
+        return self.filter(operation_type__performed_by="tieout")
+
+    def ready(self, now: datetime) -> Self:
+        """Operations whose next try is due and possible; only what waits has one."""
+        return self.reachable().filter(next_try_at__lte=now, held_at=None)
+
+    def allowed(self, now: datetime) -> Self:
+        """Operations whose open permit has taken effect, has not lapsed and can be used."""
+        # Read first as well: the database might look for a permit of every operation.
+        permits = Permit.objects.in_effect(now).values_list("operation_id", flat=True)
+        return self.reachable().filter(pk__in=[*permits, NONE])
 
     def due(self, now: datetime) -> Self:
-        """Waiting operations that Tieout performs, whose next try is due and possible."""
-        due = self.filter(state=State.PENDING, operation_type__performed_by="tieout", next_try_at__lte=now)
-        return due.reachable()
+        """Waiting operations whose next try is due and possible."""
+        return self.ready(now).filter(state=State.PENDING)
 
     def permitted(self, now: datetime) -> Self:
-        """Operations of Tieout's whose open permit has taken effect, has not lapsed and can be used."""
-        return self.reachable().filter(
-            operation_type__performed_by="tieout",
-            state__in=[State.UNCERTAIN, State.FAILED],
-            permits__in=Permit.objects.in_effect(now),
-        )
+        """Operations that a permit in effect leads to another try."""
+        return self.allowed(now).filter(state__in=GOES_ON)
 
     def out_of_lease(self, now: datetime) -> Self:
         """Running operations whose lease has ended."""
         return self.filter(state=State.RUNNING, lease_until__lte=now)
 
     def to_look_up(self, now: datetime) -> Self:
-        """Uncertain operations whose next look-up, or other resolution, is due and possible."""
-        return self.reachable().filter(state=State.UNCERTAIN, look_at__lte=now)
+        """Uncertain operations whose next look-up, or other resolution, is due and possible; none is held."""
+        return self.reachable().filter(state=State.UNCERTAIN, look_at__lte=now, held_at=None)
 
     def past_keeping(self, now: datetime) -> Self:
         """Operations done, cancelled or corrected so long ago that their payload need no longer be kept."""

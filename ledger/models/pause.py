@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from ledger.models.clock import TieoutNow
-from ledger.models.destination import Destination
+from ledger.models.destination import Destination, OperationType
 
 
 class PauseQuerySet(models.QuerySet["Pause"]):
@@ -16,6 +16,15 @@ class PauseQuerySet(models.QuerySet["Pause"]):
     def open(self) -> Self:
         """Pauses that nobody has ended."""
         return self.filter(resumed_at__isnull=True)
+
+    def of_all(self) -> Self:
+        """Pauses that stop whatever Tieout itself does there, and callers, too."""
+        return self.filter(callers_only=False)
+
+    def stopping(self, operation_type: OperationType | models.OuterRef) -> Self:
+        """Pauses of a type's destination that keep its operations waiting."""
+        concerned = Q(callers_only=False) | Q(destination__types__performed_by="caller")
+        return self.filter(concerned, destination__types=operation_type)
 
 
 class Pause(models.Model):
@@ -27,6 +36,8 @@ class Pause(models.Model):
     http_status = models.PositiveSmallIntegerField()
     """The status by which it refused our credentials; 0 where it is not set up rightly."""
     why = models.CharField(max_length=500, default="", db_default="")
+    callers_only = models.BooleanField(default=False, db_default=False)
+    """Whether it keeps only what callers perform waiting: it is their credentials that were refused."""
     paused_at = models.DateTimeField(db_default=TieoutNow())
     resumed_at = models.DateTimeField(null=True)
     resumed_by = models.CharField(max_length=150, blank=True)
@@ -38,7 +49,9 @@ class Pause(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                name="pause_one_open", fields=["destination"], condition=Q(resumed_at__isnull=True)
+                name="pause_one_open",
+                fields=["destination", "callers_only"],
+                condition=Q(resumed_at__isnull=True),
             ),
             models.CheckConstraint(
                 name="pause_resumed_by_somebody",

@@ -95,7 +95,8 @@ def conclude(
         why = "This try did nothing, but an earlier one is still in doubt."
         return Conclusion(State.UNCERTAIN, why, pauses=pauses)
     if refused:
-        why = "The destination refused our credentials; nothing was done."
+        whose = "our" if facts.by_tieout else "the automation’s"
+        why = f"The destination refused {whose} credentials; nothing was done."
         return Conclusion(State.FAILED, why, pauses=True)
     if outcome is Outcome.REJECTED:
         return Conclusion(

@@ -82,7 +82,7 @@ def nudge_look(taken: Taken) -> None:
 def begin_look(operation_id: int, *, for_s: float) -> Operation | None:
     """Give the operation whose look-up is due to this task alone; None where it is not, or another looks."""
     now = database_now()
-    due = Operation.objects.to_look_up(now).filter(Q(nudged_at=None) | Q(nudged_at__lte=now), held_at=None)
+    due = Operation.objects.to_look_up(now).filter(Q(nudged_at=None) | Q(nudged_at__lte=now))
     # Marked as nudged in the future: nobody takes it up before this task must have ended.
     if not due.filter(pk=operation_id).update(nudged_at=now + timedelta(seconds=for_s - AGAIN_S)):
         return None

@@ -109,8 +109,7 @@ def _beyond_limits(now: datetime) -> "QuerySet[Operation]":
         over |= Q(operation_type__in=kinds, accepted_at__lte=now - timedelta(seconds=elapsed_s))
     # While its destination is paused, no time runs out.
     begun = Q(attempt_count__gt=0) | Q(operation_type__performed_by="caller")
-    waiting = Operation.objects.reachable().filter(begun, state=State.PENDING, next_try_at__lte=now)
-    return waiting.filter(over, held_at=None)
+    return Operation.objects.due(now).filter(begun, over)
 
 
 def _elapsed_s(kind: OperationType) -> float:
@@ -118,15 +117,15 @@ def _elapsed_s(kind: OperationType) -> float:
 
 
 def _permitted(now: datetime) -> "QuerySet[Operation]":
-    return Operation.objects.permitted(now)
+    return Operation.objects.by_tieout().permitted(now)
 
 
 def _to_resolve(now: datetime) -> "QuerySet[Operation]":
-    return Operation.objects.to_look_up(now).filter(held_at=None)
+    return Operation.objects.to_look_up(now)
 
 
 def _due(now: datetime) -> "QuerySet[Operation]":
-    return Operation.objects.due(now).filter(held_at=None)
+    return Operation.objects.by_tieout().due(now)
 
 
 def _expire(one: Taken) -> None:

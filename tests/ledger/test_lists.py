@@ -54,7 +54,7 @@ def plans(asked: dict[str, str], kinds: list[OperationType]) -> Iterator[list[di
     with CaptureQueriesContext(connection) as captured:
         listing.page(ListIn.model_validate({**asked, "limit": str(LIMIT)}), kinds)
     for query in captured.captured_queries:
-        if "ledger_operation" in query["sql"]:
+        if 'ledger_operation"' in query["sql"]:
             with connection.cursor() as cursor:
                 cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query['sql']}")
                 told = cursor.fetchone()[0]

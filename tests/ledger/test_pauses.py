@@ -7,6 +7,7 @@
 | waits, or is in doubt       | stays as it is; nothing is sent or looked up          |
 | allowed by a person before  | waits, and lapses in its time                         |
 | a caller claims             | wait                                                  |
+| an automation was refused   | all this holds for automations; Tieout goes on        |
 | a person allows another try | refused, in words                                     |
 """
 
@@ -183,6 +184,44 @@ def test_callers_wait_while_it_is_paused_and_claim_when_it_is_resumed(clock: Clo
     assert not Case.objects.open().filter(operation=None).exists()
 
 
+def test_the_credentials_of_an_automation_stop_automations_only_and_ours_stop_all(
+    clock: Clock, capsys: pytest.CaptureFixture[str], database: Database
+) -> None:
+    """Two pauses may stand beside each other; their time is counted once."""
+    ours, theirs = (
+        make.invoice_type(retry={"elapsed": "1h"}),
+        make.kind("credit.create", retry={"elapsed": "1h"}),
+    )
+    sent, waits = make.handed(ours, "1"), make.tried(theirs, make.UNREACHED, key="1")
+    make.tried(make.reminder_type(), UNKNOWN_TO_THEM)
+    pause = Pause.objects.get()
+    assert pause.callers_only and pause.why == "Durban Books refused an automation’s credentials: status 401."
+    assert actions.claim(make.submission(theirs, "2"), actor="api:shop").decision == "wait"
+    page = browser_of("ann").get("/queue/").content.decode()
+    assert "<b>Durban Books is paused for automations</b>" in page
+    assert "what Tieout sends goes on" in browser_of("ann").get(f"/pauses/{pause.uid}/").content.decode()
+
+    clock.advance(1800)
+    claimed = make.to_send(sent)
+    actions.start(claimed.attempt.uid, token=claimed.token, start_id=None, actor="worker")
+    actions.record(claimed.attempt.uid, token=claimed.token, report=FORBIDDEN, actor="worker")
+    assert list(Pause.objects.open().order_by("pk").values_list("callers_only", flat=True)) == [True, False]
+    later = make.handed(ours, "2")
+    assert actions.claim_to_send(later.pk, actor="worker") is None
+    clock.advance(3600)
+    known = actions.facts(make.again(waits))
+    assert known.paused_at == pause.paused_at
+    resumed(pause=pause)
+    assert actions.claim(make.submission(theirs, "1"), actor="api:shop").decision == "wait", "ours stops all"
+    call_command("resume", "books", reason="New token.")
+    for_s = actions.facts(make.again(waits)).paused_s
+    assert 5400 <= for_s < 5500, "an hour and a half, not two and a half"
+    make.to_send(later)
+    assert actions.claim(make.submission(theirs, "1"), actor="api:shop").decision == "proceed"
+    with closing(psycopg.connect(database.app_url, autocommit=True)) as sql, refused("never changes"):
+        sql.execute("UPDATE ledger_pause SET callers_only = NOT callers_only")
+
+
 def test_an_earlier_doubt_stays_one_and_nobody_looks_until_it_is_resumed(clock: Clock) -> None:
     kind = make.kind(looks=False)
     operation = make.uncertain_operation(kind)
@@ -295,7 +334,7 @@ def test_it_is_resumed_once_by_somebody_with_a_reason(clock: Clock) -> None:
         resumed(by="bob", pause=pause)
     told = Event.objects.filter(operation=None).order_by("pk").values_list("kind", "actor", "reason")
     assert list(told) == [
-        ("paused", "policy", "Durban Books refused our credentials: status 401."),
+        ("paused", "policy", "Durban Books refused an automation’s credentials: status 401."),
         ("resumed", "ada", "The new token is in place."),
     ]
 
@@ -354,8 +393,9 @@ def test_a_pause_is_not_doubled_changed_removed_or_ended_in_silence(clock: Clock
                 "pause_one_open",
                 "WITH other AS (INSERT INTO ledger_case (uid, kind, owner, due_at, closed_by) "
                 "VALUES (gen_random_uuid(), 'paused', 'us', tieout_now(), '') RETURNING id) "
-                "INSERT INTO ledger_pause (uid, destination_id, case_id, http_status, resumed_by) "
-                "SELECT gen_random_uuid(), destination_id, other.id, 401, '' FROM ledger_pause, other",
+                "INSERT INTO ledger_pause "
+                "(uid, destination_id, case_id, http_status, resumed_by, callers_only) "
+                "SELECT gen_random_uuid(), destination_id, other.id, 401, '', true FROM ledger_pause, other",
             ),
         ):
             with refused(words):

@@ -14,6 +14,7 @@ from reconcile import pulling, scheduling
 from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import execute, window
+from tests import factories as make
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_reconcile_command import here
 
@@ -37,6 +38,17 @@ def test_what_is_due_waits_for_the_resuming_and_is_made_up_for_once(listed: Book
     assert not Run.objects.exists()
     resume()
     assert [scheduling.sweep(), scheduling.sweep()] == [1, 0]
+
+
+def test_an_automation_s_own_credentials_stop_no_run(listed: Books) -> None:
+    kind = listed.plan.operation_type
+    _, attempt, token = make.claimed(kind, "9")
+    refused = actions.Report(Outcome.REJECTED, http_status=401)
+    actions.record(attempt.uid, token=token, report=refused, actor="api:shop")
+    assert Pause.objects.open().get().callers_only
+    Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
+    assert scheduling.sweep() == 1
+    assert list(listing.pages(kind, since=datetime(2026, 11, 1, tzinfo=UTC)))
 
 
 def test_what_is_asked_for_is_refused_in_words(listed: Books) -> None:

@@ -25,11 +25,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Resume it; raises CommandError for a name that is unknown or not paused."""
         destination = _named(options["destination"])
-        pause = destination.pauses.open().first()
-        if pause is None:
+        pauses = list(destination.pauses.open())
+        if not pauses:
             raise CommandError(f"{destination.title} is not paused.")
         try:
-            actions.resume(pause.uid, actor="command line", reason=options["reason"], command_id=uuid.uuid4())
+            for one in pauses:
+                actions.resume(
+                    one.uid, actor="command line", reason=options["reason"], command_id=uuid.uuid4()
+                )
         except TieoutError as error:
             raise CommandError(error.detail) from None
         self.stdout.write(f"{destination.title} is resumed: what waits for it goes on.")
