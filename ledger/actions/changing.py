@@ -64,25 +64,19 @@ def change(
     attempt: Attempt | None = None,
     command_id: uuid.UUID | None = None,
     data: Mapping[str, Any] | None = None,
+    shown: bool = True,
     **fields: object,
 ) -> None:
-    """Write fields and, where `to` is given, the move; one event tells it. LostRace: someone was first."""
+    """Write fields and, where `to` is given, the move; one event tells it. LostRace: someone was first.
+
+    `shown`: false where it is no change to who follows the operation from outside.
+    """
     source = operation.state
     if to is not None:
         if source in ASKED_IN:
             void_asked(operation, "It is no longer as it was when this was asked.")
         fields = {**_arriving(to), **fields, "state": to}
-    revision = operation.revision + 1
-    guarded = Operation.objects.filter(pk=operation.pk, state=source, revision=operation.revision)
-    if not guarded.update(**fields, revision=revision, changed_at=TieoutNow()):
-        raise LostRace("Somebody else changed this operation first; read it again.")
-    for name, value in fields.items():
-        setattr(operation, name, value)
-    operation.revision = revision
-    operation.__dict__.pop("changed_at", None)  # the database said it: whoever asks reads it from there
-    told = [name for name, value in fields.items() if isinstance(value, TieoutNow)]
-    if told:
-        operation.refresh_from_db(fields=told)
+    _write(operation, fields, shown=shown)
     Event.objects.create(
         operation=operation,
         attempt=attempt,
@@ -92,9 +86,25 @@ def change(
         state_from=source if to is not None else "",
         state_to=to or "",
         command_id=command_id,
-        revision=revision,
+        revision=operation.revision,
         data=dict(data or {}),
     )
+
+
+def _write(operation: Operation, fields: Mapping[str, object], *, shown: bool) -> None:
+    """Write fields with the next revision, guarded by the present one and the present state."""
+    revision = operation.revision + 1
+    guarded = Operation.objects.filter(pk=operation.pk, state=operation.state, revision=operation.revision)
+    stamp = {"changed_at": TieoutNow()} if shown else {}
+    if not guarded.update(**fields, **stamp, revision=revision):
+        raise LostRace("Somebody else changed this operation first; read it again.")
+    for name, value in fields.items():
+        setattr(operation, name, value)
+    operation.revision = revision
+    operation.__dict__.pop("changed_at", None)  # the database said it: whoever asks reads it from there
+    told = [name for name, value in fields.items() if isinstance(value, TieoutNow)]
+    if told:
+        operation.refresh_from_db(fields=told)
 
 
 def void_asked(operation: Operation, reason: str) -> None:

@@ -5,7 +5,7 @@ import uuid
 from ledger.actions.changing import change, locked
 from ledger.actions.claiming import operation_of
 from ledger.actions.reading import facts
-from ledger.models import Attempt
+from ledger.models import Attempt, Permit
 from ledger.rules import leases, tokens
 from ledger.rules.digests import same
 from ledger.rules.errors import StaleToken
@@ -18,8 +18,8 @@ EXTENDED = "extended"
 def extend(attempt_uid: uuid.UUID, *, token: str, lease_s: float | None, actor: str) -> Attempt:
     """Let a living lease last `lease_s` seconds from now, or the type's own length; it never ends sooner.
 
-    One event tells each new end; a heartbeat that changes nothing writes nothing. Raises StaleToken where the
-    token is void or the lease has ended.
+    One event tells each new end; a heartbeat that would move it by little or nothing writes nothing. Raises
+    StaleToken where the token is void or the lease has ended.
     """
     with locked(operation_of(attempt_uid)) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
@@ -35,6 +35,7 @@ def extend(attempt_uid: uuid.UUID, *, token: str, lease_s: float | None, actor: 
             now,
             claimed_at=attempt.claimed_at,
             lease_s=operation.operation_type.lease_s if lease_s is None else lease_s,
+            approved=Permit.objects.filter(attempt=attempt, approval__isnull=False).exists(),
         )
         if until == operation.lease_until:
             return attempt
@@ -47,6 +48,7 @@ def extend(attempt_uid: uuid.UUID, *, token: str, lease_s: float | None, actor: 
             reason="Still at work: the lease lasts longer.",
             attempt=attempt,
             data={"lease_until": until.isoformat()},
+            shown=False,
             lease_until=until,
         )
         return attempt

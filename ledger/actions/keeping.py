@@ -11,5 +11,7 @@ def remove_payload(operation_id: int, *, actor: str) -> bool:
             return False
         days = operation.operation_type.payload_keep_s / 86400
         reason = f"It was kept for {days:g} days after the operation came to its end."
-        change(operation, kind="payload_removed", actor=actor, reason=reason, payload_sealed=None)
+        change(
+            operation, kind="payload_removed", actor=actor, reason=reason, shown=False, payload_sealed=None
+        )
         return True

@@ -89,6 +89,15 @@ def test_a_heartbeat_extends_a_living_lease_and_the_trail_tells_it(api: Api) -> 
     assert api.outcome(held, "succeeded").json()["decision"] == "skip"
 
 
+def test_heartbeats_one_after_another_are_one_event_and_no_change_to_who_follows(api: Api) -> None:
+    held = api.claimed(new_key())
+    before = Operation.objects.get(attempts__uid=held["id"])
+    api.clock.advance(10)
+    ends = {api.heartbeat(held).json()["attempt"]["lease_expires_at"] for _ in range(5)}
+    assert len(ends) == len(beats(held)) == 1
+    assert Operation.objects.get(pk=before.pk).changed_at == before.changed_at
+
+
 def test_a_heartbeat_never_makes_a_lease_shorter_and_then_writes_nothing(api: Api) -> None:
     held = api.claimed(new_key(), lease_s=3600, attempt_id=str(uuid.uuid4()))
     assert api.heartbeat(held, lease_s=1).json()["attempt"]["lease_expires_at"] == held["lease_expires_at"]

@@ -459,3 +459,16 @@ def test_above_the_limit_closing_takes_two_people_and_sending_again_does_not(clo
     assert standing(absent) == "failed"
     make.looked(absent, actor="ann")
     make.permitted(absent)  # to send again after proved absence is one person's
+
+
+def test_a_heartbeat_extends_a_try_that_two_people_allowed_after_the_key_s_window(clock: Clock) -> None:
+    window = {"key_retention": "20m", "key_margin": "1m"}
+    kind = make.kind(looks=False, contract=window, retry={"attempts": 1, "elapsed": "10m"})
+    operation = make.tried(kind, make.SILENCE)
+    clock.advance(3600)
+    approve(override(operation, Ask.OVERRIDE_PERMIT))
+    clock.advance(11)
+    _, attempt, token = make.claimed(kind)
+    clock.advance(30)
+    again = actions.extend(attempt.uid, token=token, lease_s=60, actor="api:shop")
+    assert again.lease_until - attempt.lease_until > timedelta(seconds=29)

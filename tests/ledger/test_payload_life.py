@@ -70,7 +70,9 @@ def test_it_is_removed_after_its_time_and_only_where_it_can_never_be_sent(
     Sweep().run()
     assert kept(made) == list(made)
     clock.advance(61)
+    changed_at = make.again(made["completed"]).changed_at
     Sweep().run()
+    assert make.again(made["completed"]).changed_at == changed_at, "nothing that the API shows has changed"
     assert kept(made) == ["doubled", "waiting", "refused", "in doubt"]
     for name in ("completed", "cancelled", "corrected"):
         event = made[name].events.order_by("-id")[0]

@@ -41,14 +41,14 @@ def test_what_is_due_waits_for_the_resuming_and_is_made_up_for_once(listed: Book
 
 
 def test_an_automation_s_own_credentials_stop_no_run(listed: Books) -> None:
-    kind = listed.plan.operation_type
-    _, attempt, token = make.claimed(kind, "9")
+    _, attempt, token = make.held(actions.claim(listed.submission("9"), actor="api:shop"))
     refused = actions.Report(Outcome.REJECTED, http_status=401)
     actions.record(attempt.uid, token=token, report=refused, actor="api:shop")
     assert Pause.objects.open().get().callers_only
     Plan.objects.update(next_run_at=datetime(2026, 11, 1, tzinfo=UTC))
     assert scheduling.sweep() == 1
-    assert list(listing.pages(kind, since=datetime(2026, 11, 1, tzinfo=UTC)))
+    here("invoices")
+    assert Run.objects.get().state == "done"
 
 
 def test_what_is_asked_for_is_refused_in_words(listed: Books) -> None:
