@@ -23,7 +23,7 @@ import pytest
 from config import environment
 from config.cluster import binary_folders
 from ledger import actions
-from ledger.models import Operation
+from ledger.models import Lookup, Operation, database_now
 from ledger.rules.states import MOVES, State, may_move, moves_sql
 from ledger.sql import statement
 from tests import factories as make
@@ -157,6 +157,9 @@ def test_every_pair_of_states_passes_or_not_as_moves_say(sql: Asked) -> None:
     kind = make.kind()
     for source, target in product(STATES, STATES):
         operation = operation_in(source, kind, f"{source}-{target}")
+        if (source, target) == (State.UNCERTAIN, State.FAILED):
+            now, absent = database_now(), {"verdict": "absent", "complete": True, "proof": True}
+            Lookup.objects.create(operation=operation, actor="worker", asked_at=now, **absent)
         if source is target:
             moved(sql, operation, target)  # no move at all
         elif may_move(source, target):

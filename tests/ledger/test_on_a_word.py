@@ -8,7 +8,8 @@ from django.db import IntegrityError, transaction
 
 from ledger import actions
 from ledger.actions import Correction, Report
-from ledger.models import Approval, Event, Lookup, Pause, database_now
+from ledger.actions.changing import change, locked
+from ledger.models import Approval, Event, Lookup, Operation, Pause, database_now
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import NotNow
 from ledger.rules.states import CaseKind, Outcome, State, Verdict
@@ -117,3 +118,39 @@ def test_what_an_override_may_no_longer_lead_to_is_not_approved(clock: Clock) ->
     actions.resume(Pause.objects.get().uid, actor="ada", reason="Put right.", command_id=uuid.uuid4())
     approve(asked)
     assert operation.permits.open().count() == 1
+
+
+def alone(operation: Operation, to: State | None, **fields: Any) -> None:
+    """What somebody writes who passes by the requests: whole, with its event, in the application's role."""
+    with locked(operation.pk) as (held, _):
+        change(held, kind="moved", actor="ann", reason="On my word.", to=to, **fields)
+
+
+def test_no_word_alone_ends_doubt_in_the_database_where_it_takes_two(clock: Clock) -> None:
+    """Above the limit in *done*, and without a look-up in *did not happen*; an old approval counts once."""
+    mine = {"evidence": "attested", "evidence_by": "ann", "destination_reference": "INV-7"}
+    above, unlisted = make.kind("above", **ABOVE), make.kind("unlisted", review={"four_eyes_above": {}})
+    agreed = make.uncertain_operation(make.kind("agreed", looks=False, **ABOVE))
+    asked = attest(agreed)
+    assert asked is not None
+    approve(asked)
+    actions.reopen(agreed.pk, kind=CaseKind.MISSING, actor="policy", reason="It is gone.")
+    blind = make.uncertain_operation(make.kind("blind", lookup_proved_at=None))
+    make.looked(blind)
+    lines: tuple[tuple[Operation, State | None, dict[str, Any], str], ...] = (
+        (make.uncertain_operation(above), State.COMPLETED, mine, "above its limit"),
+        (make.uncertain_operation(unlisted), State.COMPLETED, mine, "above its limit"),
+        (make.tried(above, make.done("INV-1"), key="done"), None, mine, "above its limit"),
+        (agreed, State.COMPLETED, mine, "above its limit"),
+        (agreed, State.FAILED, {}, "doubt ends"),
+        (silent(clock), State.FAILED, {}, "doubt ends"),
+        (blind, State.FAILED, {}, "doubt ends"),
+    )
+    for operation, to, fields, words in lines:
+        before = make.again(operation).revision
+        with pytest.raises(IntegrityError, match=words):
+            alone(operation, to, **fields)
+        assert make.again(operation).revision == before
+    alone(make.uncertain_operation(make.kind("below")), State.COMPLETED, **mine)
+    free = make.uncertain_operation(above, "free", amount=None, currency=None)
+    alone(free, State.COMPLETED, **mine)
