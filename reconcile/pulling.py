@@ -220,23 +220,22 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
     status = part("status", lambda: records.read_status(map, item), "")
     assumed = currencies.get(reference, "")
     nothing: tuple[Decimal | None, str] = (None, "")
-    money = part("amount", lambda: records.read_money(map, item, assumed_currency=assumed), nothing)
+    amount, currency = part(
+        "amount", lambda: records.read_money(map, item, assumed_currency=assumed), nothing
+    )
     # What is blank names nothing: two such records are two, and neither is anybody's.
     identity, reference = (text if text.strip() else "" for text in (identity, reference))
     moment = records.search(map.occurred_at, item)
-    if not identity:
-        wrong.setdefault("id", "it has no id")
-    if map.status is not None and not status:
-        wrong.setdefault("status", "it has no status")
-    if map.amount is not None and money[0] is None:
-        wrong.setdefault("amount", "it has no amount")
+    blank = {"id": not identity, "status": map.status and not status, "amount": map.amount and amount is None}
+    for name in filter(blank.get, blank):
+        wrong.setdefault(name, f"it has no {name}")
     standing = records.standing_of(map, status) if map.status is not None else Standing.DONE
     unreadable = f"It cannot be read: {'; '.join(wrong.values())}."[:300] if wrong else ""
     return Listed(
         id=identity,
         reference=reference,
-        amount=money[0],
-        currency=money[1],
+        amount=amount,
+        currency=currency,
         status=records.shown(status),
         standing=(standing or Standing.PENDING).value,
         occurred_at=records.read_instant(moment),
