@@ -34,17 +34,21 @@ class Performing(Stage):
             return self._submit(submission)
         return self.claim(replace(submission, attempt_id=attempt_id, lease_s=lease_s))
 
-    def ask_for_it(
-        self, *, own_id: bool = False, answer_lost: bool = False, lease_s: float | None = None
-    ) -> Sender | None:
-        """Get hold of it: the worker takes it, a caller claims it; twice, where the answer is lost."""
+    def ask_for_it(self, *, own_id: bool = False, lease_s: float | None = None) -> Sender | None:
+        """Get hold of it: the worker takes what was handed over, a caller claims it."""
         answer = self.hand_over(attempt_id=uuid.uuid4() if own_id else None, lease_s=lease_s)
         assert not isinstance(answer, TieoutError), answer
-        if self.kind.by_tieout:
-            return self.take()
-        if answer is not None and answer.submission is not None and own_id and answer_lost:
-            answer = self.claim(answer.submission)
-            assert not isinstance(answer, TieoutError), answer
+        return self.take() if self.kind.by_tieout else answer
+
+    def claim_again(self, sender: Sender) -> Sender | None:
+        """Claim once more what this sender has claimed, as if the answer had been lost."""
+        if sender.submission is None:
+            return sender
+        answer = self.claim(sender.submission)
+        if isinstance(answer, TieoutError):
+            # Its try has ended, and the next one needs an id of its own.
+            assert isinstance(answer, AttemptIdElsewhere), answer
+            return None
         return answer
 
     def _submit(self, submission: Submission) -> TieoutError | None:

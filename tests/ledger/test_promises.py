@@ -6,6 +6,7 @@ The clock stands, and moves where a step moves it. What fails is printed as the 
 """
 
 import os
+import uuid
 from typing import Any
 
 import pytest
@@ -59,7 +60,11 @@ requests = st.builds(
 
 # What may come next, and how often. Each has its own odds: most orders of rare acts alone come to nothing.
 ACTS: list[tuple[int, str, dict[str, st.SearchStrategy[Any]]]] = [
-    (3, "try_it", {"request": requests, "items_max": breaks_off, "afresh": sometimes}),
+    (
+        3,
+        "try_it",
+        {"request": requests, "items_max": breaks_off, "answer_lost": sometimes, "afresh": sometimes},
+    ),
     (
         3,
         "try_it_among_others",
@@ -130,7 +135,11 @@ ACTS: list[tuple[int, str, dict[str, st.SearchStrategy[Any]]]] = [
 acts = st.one_of(
     [st.tuples(st.just(name), st.fixed_dictionaries(how)) for odds, name, how in ACTS for _ in range(odds)]
 )
-STORIES = settings(stateful_step_count=30, database=None, phases=[Phase.generate, Phase.shrink])
+STORIES = settings(
+    stateful_step_count=30,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+)
 
 
 class OneOperation(Performing):
@@ -146,6 +155,7 @@ class OneOperation(Performing):
         attempts=one_of([5, 3, 2, 1]),
         elapsed=one_of(["12h", "12h", "2m"]),
         limit=one_of(["2000.00", "100.00"]),
+        own_id=sometimes,
     )
     def begin(
         self,
@@ -155,13 +165,14 @@ class OneOperation(Performing):
         attempts: int,
         elapsed: str,
         limit: str,
+        own_id: bool,
         **contract: str,
     ) -> None:
         key, sight = destination
         contract |= {"idempotency": "header" if key else "none", "key_retention": key or "unknown"}
         retry = {"attempts": attempts, "base": "5s", "elapsed": elapsed}
         self.build(contract=contract, retry=retry, by=by, sight=sight, limits={"ZAR": limit})
-        self.hand_over()
+        self.hand_over(attempt_id=uuid.uuid4() if own_id else None)
 
     @invariant()
     def what_is_known_is_true(self) -> None:
@@ -175,16 +186,16 @@ class OneOperation(Performing):
 
     # --- tries
 
-    def try_it(self, request: Request, items_max: int | None, afresh: bool) -> None:
+    def try_it(self, *, afresh: bool, **how: Any) -> None:
         """A whole try, once one is due; where all is done, the first try of another operation."""
         if afresh and self.is_over:
             self.turn_to_another()
-            self.hand_over()
-        self._try(request, items_max)
+            self.hand_over(attempt_id=uuid.uuid4())
+        self._try(**how, intruder=0)
 
-    def try_it_among_others(self, *, answer_lost: bool, intruder: int, **how: Any) -> None:
+    def try_it_among_others(self, **how: Any) -> None:
         """A try that takes long: meanwhile its lease ends, its sender falls silent, an earlier one speaks."""
-        self._try(**how, answer_lost=answer_lost, intruder=intruder)
+        self._try(**how)
 
     def allow_and_try_it(self, request: Request, items_max: int | None, saw: int | None) -> None:
         """A person looks and allows another try; where that is allowed, it is made."""
@@ -207,7 +218,9 @@ class OneOperation(Performing):
         sender = self.holder
         if sender is None or sender.request is not None or sender.lease_until <= self.now:
             self.resolve(items_max)
-            sender = self.ask_for_it(own_id=answer_lost, answer_lost=answer_lost)
+            sender = self.ask_for_it(own_id=answer_lost)
+        if answer_lost and sender is not None and not sender.started:
+            sender = self.claim_again(sender)
         while sender is not None and sender.ended_at is None and not sender.started:
             self.go_on(sender, items_max)
         if sender is not None and sender.may_send(self.now):
@@ -232,7 +245,9 @@ class OneOperation(Performing):
         """Claim; or whoever holds the claim does what comes next: look, start, send, report."""
         sender = self.holder
         if sender is None:
-            self.ask_for_it(own_id=own_id, answer_lost=answer_lost, lease_s=lease_s)
+            sender = self.ask_for_it(own_id=own_id, lease_s=lease_s)
+            if answer_lost and sender is not None:
+                self.claim_again(sender)
         elif not sender.started:
             self.go_on(sender, items_max)
         elif sender.may_send(self.now):
@@ -281,8 +296,8 @@ class OneOperation(Performing):
             self.keep(*self.asked.pop(), WORKER)
         elif what == "press" and self.clicks:
             self.press_once_more()
-        elif what == "claim" and sender is not None and sender.submission is not None:
-            self.claim(sender.submission)
+        elif what == "claim" and sender is not None:
+            self.claim_again(sender)
         elif what == "start" and sender is not None:
             self.start_once_more(sender)
         elif what == "beat" and sender is not None:
@@ -332,7 +347,11 @@ def walk(clock: Clock, chosen: settings, *, seeded: int | None = None) -> None:
 
 def test_promises_hold_in_any_order(clock: Clock) -> None:
     """The same stories in every run, so that a red one is a change of ours."""
-    walk(clock, settings(STORIES, max_examples=70), seeded=483)
+    walk(
+        clock,
+        settings(STORIES, max_examples=70),
+        seeded=483,
+    )
 
 
 @pytest.mark.long
