@@ -335,6 +335,46 @@ class OneOperation(Performing):
             self.answer(who, agrees=agrees)
 
 
+USUAL: dict[str, Any] = {
+    "by": "caller",
+    "saves": "2xx",
+    "settle": "5s",
+    "final_within": "1h",
+    "retry_owner": "tieout",
+    "attempts": 5,
+    "elapsed": "12h",
+    "limit": "2000.00",
+    "own_id": False,
+}
+
+
+def test_stories_that_are_always_told(clock: Clock) -> None:
+    """A silence and then a try that sends nothing; a long send, and a look that comes before it lands."""
+    still = StillClock(clock)
+    lost, late = Request("made", 0, 0, answered=False), Request("made", 1000, 0, answered=False)
+    unsent = Request("unsent", 0, 0, answered=True)
+    alone: dict[str, Any] = {"items_max": None, "answer_lost": False}
+    among = {**alone, "takes_s": 50, "intruder": 0, "reports": True}
+    stories: list[tuple[tuple[str | None, str], list[tuple[str, dict[str, Any]]]]] = [
+        (("24h", "none"), [("try_it", {**alone, "request": one, "afresh": False}) for one in (lost, unsent)]),
+        (
+            (None, "proved"),
+            [
+                ("try_it_among_others", {**among, "request": late}),
+                ("look_into_it", {"who": WORKER, "items_max": None, "slowly": False}),
+            ],
+        ),
+    ]
+    for destination, told in stories:
+        story = type("Told", (OneOperation,), {"clock": still})()
+        story.begin(destination=destination, **USUAL)
+        for act in told:
+            story.then(act)
+            story.what_is_known_is_true()
+        assert story.state == State.UNCERTAIN
+    still.close()
+
+
 def walk(clock: Clock, chosen: settings, *, seeded: int | None = None) -> None:
     """Tell many stories, all in one database, each of an operation type of its own."""
     still = StillClock(clock)
@@ -349,8 +389,8 @@ def test_promises_hold_in_any_order(clock: Clock) -> None:
     """The same stories in every run, so that a red one is a change of ours."""
     walk(
         clock,
-        settings(STORIES, max_examples=70),
-        seeded=483,
+        settings(STORIES, max_examples=60),
+        seeded=2,
     )
 
 
