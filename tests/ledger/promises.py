@@ -15,8 +15,8 @@ from tests.ledger.world import World
 PEOPLE = ("ann", "bob")
 NOT_DONE = (State.PENDING, State.FAILED)
 OPEN_PERMIT = (State.UNCERTAIN, State.FAILED)
-NOTED_LATER = frozenset({"cleared_at", "outcome_digest"})
-"""What may still be noted on a closed attempt: that its absence is proved, and a late success to repeat."""
+NOTED_LATER = frozenset({"cleared_at", "worded_at", "outcome_digest"})
+"""What may still be noted on a closed attempt: absence, proved or on two people's word; a late success."""
 SCHEDULING = frozenset({"look_at", "nudged_at", "changed_at", "next_try_at"})
 """What only says when an operation is taken up again."""
 # All of it in one statement: it is read after every step.
@@ -67,7 +67,7 @@ class Snapshot:
 
 def attempt_in_doubt(attempt: Row) -> bool:
     """Say whether it may have had an effect that nobody has proved absent."""
-    return attempt.outcome in EFFECT and attempt.cleared_at is None
+    return (attempt.outcome in EFFECT or attempt.worded_at is not None) and attempt.cleared_at is None
 
 
 def _row(columns: Mapping[str, Any]) -> Row:
