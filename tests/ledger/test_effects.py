@@ -125,6 +125,8 @@ class Callers:
         ApiToken.objects.create(name="webshop", token_hash=token_hash(self.token), types=[])
         twice = [(kind, number) for kind in TROUBLES for number in range(COUNT)] * 2
         dice.shuffle(twice)
+        self.over = threading.Event()
+        """Set where the test has ended, whatever became of it: nobody is waited for then."""
         self.left: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
         for one in twice:
             self.left.put(one)
@@ -138,7 +140,7 @@ class Callers:
                     kind, number = self.left.get_nowait()
                 except queue.Empty:
                     return
-                while not self._received(http, kind, number):
+                while not self.over.is_set() and not self._received(http, kind, number):
                     time.sleep(0.2)
 
     def _received(self, http: httpx.Client, kind: str, number: int) -> bool:
@@ -231,15 +233,18 @@ def test_every_effect_is_counted_at_the_destination(
     callers, worker = Callers(Server.started(spawn).url, dice), Worker.started(spawn)
     with ThreadPoolExecutor(CALLERS) as pool, misbehaving(sandbox, random.Random(seed + 1)):
         handing = [pool.submit(callers.hand_over) for _ in range(CALLERS)]
-        for _ in range(KILLS):
-            time.sleep(dice.uniform(3, 8))  # a kill comes when it comes
-            worker.kill()
-            worker = Worker.started(spawn)
-            time.sleep(dice.uniform(1, 4))
-            kill_the_server(folder)
-        for one in handing:
-            one.result(DONE_S)
-        until(lambda: unfinished() == 0, seconds=DONE_S, what="The end of what goes on by itself")
+        try:
+            for _ in range(KILLS):
+                time.sleep(dice.uniform(3, 8))  # a kill comes when it comes
+                worker.kill()
+                worker = Worker.started(spawn)
+                time.sleep(dice.uniform(1, 4))
+                kill_the_server(folder)
+            for one in handing:
+                one.result(DONE_S)
+            until(lambda: unfinished() == 0, seconds=DONE_S, what="The end of what goes on by itself")
+        finally:
+            callers.over.set()
     deadline = time.monotonic() + DONE_S
     while Operation.objects.held().filter(operation_type__name="seen").exists():
         assert time.monotonic() < deadline, "what is held is never resolved"
