@@ -1,4 +1,4 @@
-"""What the database refuses: moves outside MOVES, changed events, silent changes."""
+"""What the database refuses: moves outside MOVES, changed events, silent changes, one person's word for two."""
 
 from django.db import migrations
 
@@ -8,7 +8,8 @@ from ledger.sql import statement
 class Migration(migrations.Migration):
     """Create the guards; they go with their tables."""
 
-    dependencies = [("ledger", "0002_initial")]
+    dependencies = [("ledger", "0002_tables")]
     operations = [
-        migrations.RunSQL(statement("0003_guards"), migrations.RunSQL.noop),
+        migrations.RunSQL(statement(name), migrations.RunSQL.noop)
+        for name in ("0003_guards", "0003_approvals", "0003_pauses")
     ]

@@ -7,7 +7,9 @@ BEGIN
     RAISE EXCEPTION '% of % is refused: the ledger only grows', TG_OP, TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$;
 
--- Events: never changed, removed or truncated.
+-- Events: never changed, removed or truncated. Which transaction one is of is written down with it: the age of a row
+-- cannot tell this transaction, and its savepoints, from another one that began later.
+ALTER TABLE ledger_event ADD COLUMN tx xid8 NOT NULL DEFAULT pg_current_xact_id();
 CREATE TRIGGER event_append_only BEFORE UPDATE OR DELETE ON ledger_event
     FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER event_no_truncate BEFORE TRUNCATE ON ledger_event
@@ -18,6 +20,7 @@ CREATE FUNCTION ledger_event_dated() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
     NEW.at := tieout_now();
+    NEW.tx := pg_current_xact_id();
     IF NEW.revision > (SELECT revision FROM ledger_operation WHERE id = NEW.operation_id) THEN
         RAISE EXCEPTION 'an event tells what has happened' USING ERRCODE = 'check_violation';
     END IF;
@@ -38,10 +41,11 @@ CREATE FUNCTION ledger_correction_approved(original bigint, meant text) RETURNS 
     SET search_path = public, pg_temp AS $$
 BEGIN
     RETURN EXISTS (
-        SELECT FROM ledger_approval
-        WHERE operation_id = original AND action = 'override_correct' AND answer = 'approved'
-            AND (meant IS NULL OR meant_digest = meant)
-            AND age(xmin) <= 0 -- of this transaction or its savepoints
+        SELECT FROM ledger_approval AS a
+        JOIN ledger_event AS e ON e.operation_id = a.operation_id AND e.data ->> 'approval' = a.uid::text
+        WHERE a.operation_id = original AND a.action = 'override_correct' AND a.answer = 'approved'
+            AND (meant IS NULL OR a.meant_digest = meant)
+            AND e.kind = 'ask_approved' AND e.tx = pg_current_xact_id()
     );
 END $$;
 
@@ -119,9 +123,9 @@ BEGIN
         OR (OLD.first_sent_at IS NOT NULL AND NEW.first_sent_at IS DISTINCT FROM OLD.first_sent_at))) THEN
         RAISE EXCEPTION 'a key and its first send stay for all of its generation' USING ERRCODE = 'check_violation';
     END IF;
-    -- What ran out is not revived. A claim that waited for its key sets its lease right before anybody saw it.
+    -- What ran out is not revived.
     IF OLD.state = 'running' AND NEW.state = 'running' AND NEW.lease_until <> OLD.lease_until
-       AND (NEW.lease_until < OLD.lease_until OR OLD.lease_until <= tieout_now()) AND age(OLD.xmin) > 0 THEN
+       AND (NEW.lease_until < OLD.lease_until OR OLD.lease_until <= tieout_now()) THEN
         RAISE EXCEPTION 'a lease is only made longer, and only while it lives' USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
@@ -145,7 +149,7 @@ CREATE CONSTRAINT TRIGGER operation_told AFTER UPDATE ON ledger_operation
     EXECUTE FUNCTION ledger_operation_told();
 
 -- An attempt carries its operation's digest, and the same key while any is in doubt. What it proved never changes;
--- only its absence is noted later.
+-- only its absence, proved or on two people's word, is noted later; a word is no proof, so the key stays.
 CREATE FUNCTION ledger_attempt_fenced() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
@@ -159,7 +163,8 @@ BEGIN
         IF NEW.number > 1 AND EXISTS (
             SELECT FROM ledger_attempt
             WHERE operation_id = NEW.operation_id AND idempotency_key <> NEW.idempotency_key
-                AND outcome IN ('accepted', 'succeeded', 'uncertain') AND cleared_at IS NULL
+                AND (outcome IN ('accepted', 'succeeded', 'uncertain') OR worded_at IS NOT NULL)
+                AND cleared_at IS NULL
         ) THEN
             RAISE EXCEPTION 'the key stays while any attempt is in doubt' USING ERRCODE = 'check_violation';
         END IF;
@@ -190,7 +195,7 @@ CREATE FUNCTION ledger_attempt_told() RETURNS trigger LANGUAGE plpgsql
 BEGIN
     IF NOT EXISTS (
         SELECT FROM ledger_event
-        WHERE operation_id = NEW.operation_id AND age(xmin) <= 0 -- of this transaction or its savepoints
+        WHERE operation_id = NEW.operation_id AND tx = pg_current_xact_id()
     ) THEN
         RAISE EXCEPTION 'attempt % of operation % changed without an event', NEW.number, NEW.operation_id
             USING ERRCODE = 'restrict_violation';
@@ -198,7 +203,8 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE CONSTRAINT TRIGGER attempt_told AFTER UPDATE ON ledger_attempt
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.cleared_at IS DISTINCT FROM OLD.cleared_at)
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN ((NEW.cleared_at, NEW.worded_at) IS DISTINCT FROM (OLD.cleared_at, OLD.worded_at))
     EXECUTE FUNCTION ledger_attempt_told();
 
 -- A permit is spent or withdrawn once, and says for ever who gave it, why, and on what evidence.
@@ -230,3 +236,24 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER case_closed BEFORE UPDATE ON ledger_case FOR EACH ROW EXECUTE FUNCTION ledger_case_closed();
+
+-- A payload is only ever removed, and only from what is done, cancelled or corrected: never while it could be sent.
+CREATE FUNCTION ledger_operation_payload() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NEW.payload_sealed IS NOT DISTINCT FROM OLD.payload_sealed THEN
+        RETURN NEW;
+    END IF;
+    IF NEW.payload_sealed IS NOT NULL THEN
+        RAISE EXCEPTION 'a payload never changes: it is kept, or removed' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NOT (
+        NEW.state = 'completed' AND NEW.held_at IS NULL
+        OR NEW.state IN ('completed', 'failed') AND (NEW.cancelled_at IS NOT NULL OR NEW.corrected_at IS NOT NULL)
+    ) THEN
+        RAISE EXCEPTION 'a payload is not removed while it could be sent' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER operation_payload BEFORE UPDATE OF payload_sealed ON ledger_operation
+    FOR EACH ROW EXECUTE FUNCTION ledger_operation_payload();

@@ -1,8 +1,8 @@
-"""Make the two roles that people can have."""
+"""Make the roles that people can have."""
 
 from django.db import migrations
 
-ROLES = ("viewer", "reviewer")
+ROLES = ("viewer", "reviewer", "approver", "administrator")
 
 
 def make_roles(apps, schema_editor):

@@ -57,6 +57,9 @@ class Migration(migrations.Migration):
                 ("actor", models.CharField(max_length=150)),
                 ("window_from", models.DateTimeField()),
                 ("window_to", models.DateTimeField()),
+                ("first_day", models.DateField(null=True)),
+                ("last_day", models.DateField(null=True)),
+                ("dry_run", models.BooleanField(default=False)),
                 ("grace_s", models.FloatField()),
                 (
                     "state",
@@ -66,9 +69,26 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
+                (
+                    "step",
+                    models.CharField(
+                        choices=[
+                            ("listing", "Listing"),
+                            ("comparing", "Comparing"),
+                            ("settling", "Settling"),
+                        ],
+                        default="listing",
+                        max_length=10,
+                    ),
+                ),
+                ("place", models.JSONField(null=True)),
                 ("started_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
                 ("finished_at", models.DateTimeField(null=True)),
                 ("lease_until", models.DateTimeField(null=True)),
+                ("hold", models.PositiveSmallIntegerField(default=1)),
+                ("session_pid", models.IntegerField(null=True)),
+                ("session_since", models.DateTimeField(null=True)),
+                ("nudged_at", models.DateTimeField(null=True)),
                 ("pages", models.JSONField(default=list)),
                 ("records", models.PositiveIntegerField(default=0)),
                 ("repeated", models.PositiveIntegerField(default=0)),
@@ -114,9 +134,11 @@ class Migration(migrations.Migration):
                 ("status", models.CharField(blank=True, max_length=200)),
                 ("standing", models.CharField(blank=True, max_length=10)),
                 ("occurred_at", models.DateTimeField(null=True)),
+                ("occurred_on", models.DateField(null=True)),
                 ("seen_at", models.DateTimeField(null=True)),
                 ("readable", models.BooleanField(default=True)),
                 ("why", models.CharField(blank=True, max_length=300)),
+                ("own", models.BooleanField(default=False)),
                 ("state", models.CharField(blank=True, max_length=10)),
                 ("cancelled", models.BooleanField(default=False)),
                 ("held", models.BooleanField(default=False)),
@@ -172,6 +194,8 @@ class Migration(migrations.Migration):
                 ("destination", models.JSONField(default=list)),
                 ("seen_at", models.DateTimeField(null=True)),
                 ("first_seen_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
+                ("came_back", models.BooleanField(default=False)),
+                ("lives", models.BooleanField(default=True)),
                 ("fingerprint", models.CharField(max_length=64)),
                 ("is_open", models.BooleanField(default=True)),
                 (
@@ -190,6 +214,15 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="findings",
                         to="ledger.operation",
+                    ),
+                ),
+                (
+                    "gone_in",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="gone",
+                        to="reconcile.run",
                     ),
                 ),
                 (
@@ -259,6 +292,13 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="run",
             constraint=models.CheckConstraint(
+                condition=models.Q(("state", "running"), ("place__isnull", True), _connector="OR"),
+                name="run_place_while_running",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="run",
+            constraint=models.CheckConstraint(
                 condition=models.Q(("state", "failed"), ("why_failed", ""), _negated=True),
                 name="run_failure_has_words",
             ),
@@ -268,6 +308,12 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("digest", ""), ("state", "done"), _negated=True),
                 name="run_done_has_digest",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="run",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("step__in", ["listing", "comparing", "settling"])), name="run_step_known"
             ),
         ),
         migrations.AddIndex(
@@ -344,9 +390,28 @@ class Migration(migrations.Migration):
                 name="record_unreadable_says_why",
             ),
         ),
+        migrations.AddConstraint(
+            model_name="record",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("occurred_at", None), ("occurred_on", None), _connector="OR"),
+                name="record_instant_or_day",
+            ),
+        ),
         migrations.AddIndex(
             model_name="finding",
-            index=models.Index(fields=["item_class", "reference"], name="finding_by_reference"),
+            index=models.Index(fields=["item_class", "reference", "-id"], name="finding_latest"),
+        ),
+        migrations.AddIndex(
+            model_name="finding",
+            index=models.Index(
+                condition=models.Q(("reference", "")),
+                fields=["item_class", "fingerprint", "-id"],
+                name="finding_latest_unnamed",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="finding",
+            index=models.Index(condition=models.Q(("lives", True)), fields=["run"], name="finding_living"),
         ),
         migrations.AddConstraint(
             model_name="finding",
@@ -386,6 +451,13 @@ class Migration(migrations.Migration):
             model_name="finding",
             constraint=models.CheckConstraint(
                 condition=models.Q(("items__gte", 1)), name="finding_stands_for_items"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="finding",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("gone_in", None), ("lives", False), _connector="OR"),
+                name="finding_gone_lives_not",
             ),
         ),
         migrations.AddConstraint(

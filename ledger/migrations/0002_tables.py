@@ -1,4 +1,4 @@
-"""The ledger's first tables."""
+"""The tables of the ledger, with what may be in them."""
 
 import uuid
 
@@ -6,6 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import ledger.models.clock
+import ledger.rules.approvals
 import ledger.rules.states
 
 
@@ -17,31 +18,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="ApiToken",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("name", models.CharField(max_length=100)),
-                ("token_hash", models.CharField(max_length=64, unique=True)),
-                ("types", models.JSONField(default=list)),
-                ("created_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
-                ("revoked_at", models.DateTimeField(null=True)),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("revoked_at__isnull", True)),
-                        fields=("name",),
-                        name="token_name_once",
-                    )
-                ],
-            },
-        ),
         migrations.CreateModel(
             name="Attempt",
             fields=[
@@ -71,8 +47,10 @@ class Migration(migrations.Migration):
                 ("message", models.CharField(blank=True, max_length=300)),
                 ("destination_reference", models.CharField(blank=True, max_length=200)),
                 ("retry_after_s", models.FloatField(null=True)),
+                ("replayed", models.BooleanField(db_default=False, default=False)),
                 ("outcome_digest", models.CharField(blank=True, max_length=64)),
                 ("cleared_at", models.DateTimeField(null=True)),
+                ("worded_at", models.DateTimeField(null=True)),
             ],
             options={
                 "ordering": ["number"],
@@ -91,6 +69,60 @@ class Migration(migrations.Migration):
                 ("beat_at", models.DateTimeField()),
                 ("busy_until", models.DateTimeField()),
             ],
+        ),
+        migrations.CreateModel(
+            name="ApiToken",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("token_hash", models.CharField(max_length=64, unique=True)),
+                ("types", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
+                ("revoked_at", models.DateTimeField(null=True)),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("revoked_at__isnull", True)),
+                        fields=("name",),
+                        name="token_name_once",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Destination",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("name", models.SlugField(max_length=100, unique=True)),
+                ("title", models.CharField(max_length=200)),
+                ("entity", models.CharField(max_length=200)),
+                ("connector", models.CharField(max_length=200)),
+                ("account", models.CharField(max_length=200)),
+                ("connection", models.JSONField()),
+                ("changed_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("title", ""), _negated=True), models.Q(("entity", ""), _negated=True)
+                        ),
+                        name="destination_named",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Operation",
@@ -136,37 +168,20 @@ class Migration(migrations.Migration):
                 ("evidence", models.CharField(blank=True, max_length=10)),
                 ("evidence_by", models.CharField(blank=True, max_length=150)),
                 ("finished_at", models.DateTimeField(null=True)),
+                ("correction_number", models.PositiveSmallIntegerField(null=True)),
+                ("corrected_at", models.DateTimeField(null=True)),
                 ("first_cause", models.CharField(blank=True, max_length=300)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="Destination",
-            fields=[
                 (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    "corrects",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="corrections",
+                        to="ledger.operation",
                     ),
                 ),
-                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ("name", models.SlugField(max_length=100, unique=True)),
-                ("title", models.CharField(max_length=200)),
-                ("entity", models.CharField(max_length=200)),
-                ("connector", models.CharField(max_length=200)),
-                ("account", models.CharField(max_length=200)),
-                ("connection", models.JSONField()),
-                ("changed_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
             ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("title", ""), _negated=True), models.Q(("entity", ""), _negated=True)
-                        ),
-                        name="destination_named",
-                    )
-                ],
-            },
         ),
         migrations.CreateModel(
             name="Lookup",
@@ -301,6 +316,50 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.CreateModel(
+            name="Approval",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("action", models.CharField(max_length=30)),
+                ("maker", models.CharField(max_length=150)),
+                ("reason", models.CharField(max_length=1000)),
+                ("command_id", models.UUIDField(unique=True)),
+                ("made_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
+                ("expires_at", models.DateTimeField()),
+                ("payload_digest", models.CharField(max_length=100)),
+                ("attempt_count", models.PositiveSmallIntegerField()),
+                ("data", models.JSONField(default=dict)),
+                ("meant_digest", models.CharField(blank=True, default="", max_length=100)),
+                ("meant_sealed", models.BinaryField(null=True)),
+                ("answer", models.CharField(blank=True, max_length=10)),
+                ("decided_at", models.DateTimeField(null=True)),
+                ("decided_by", models.CharField(blank=True, max_length=150)),
+                ("why", models.CharField(blank=True, max_length=1000)),
+                (
+                    "lookup",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="approvals",
+                        to="ledger.lookup",
+                    ),
+                ),
+                (
+                    "operation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="approvals",
+                        to="ledger.operation",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="OperationType",
             fields=[
                 (
@@ -349,6 +408,39 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.CreateModel(
+            name="Pause",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("http_status", models.PositiveSmallIntegerField()),
+                ("why", models.CharField(db_default="", default="", max_length=500)),
+                ("callers_only", models.BooleanField(db_default=False, default=False)),
+                ("paused_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
+                ("resumed_at", models.DateTimeField(null=True)),
+                ("resumed_by", models.CharField(blank=True, max_length=150)),
+                ("command_id", models.UUIDField(null=True, unique=True)),
+                (
+                    "case",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="pause", to="ledger.case"
+                    ),
+                ),
+                (
+                    "destination",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="pauses",
+                        to="ledger.destination",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Permit",
             fields=[
                 (
@@ -371,6 +463,15 @@ class Migration(migrations.Migration):
                 ("spent_at", models.DateTimeField(null=True)),
                 ("withdrawn_at", models.DateTimeField(null=True)),
                 ("withdrawn_by", models.CharField(blank=True, max_length=150)),
+                (
+                    "approval",
+                    models.OneToOneField(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="permit",
+                        to="ledger.approval",
+                    ),
+                ),
                 (
                     "attempt",
                     models.OneToOneField(
@@ -395,6 +496,33 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="permits",
                         to="ledger.operation",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Refusal",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="refusal",
+                        to="ledger.attempt",
+                    ),
+                ),
+                (
+                    "pause",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="refusals",
+                        to="ledger.pause",
                     ),
                 ),
             ],
@@ -453,6 +581,7 @@ class Migration(migrations.Migration):
                         [
                             ledger.rules.states.CaseKind["ABSENT"],
                             ledger.rules.states.CaseKind["ACCEPTED"],
+                            ledger.rules.states.CaseKind["BOTH_THERE"],
                             ledger.rules.states.CaseKind["COULD_NOT_LOOK"],
                             ledger.rules.states.CaseKind["DIFFERS"],
                             ledger.rules.states.CaseKind["EXPIRED"],
@@ -460,6 +589,7 @@ class Migration(migrations.Migration):
                             ledger.rules.states.CaseKind["LIMIT"],
                             ledger.rules.states.CaseKind["MISSING"],
                             ledger.rules.states.CaseKind["NEVER_SUBMITTED"],
+                            ledger.rules.states.CaseKind["PAUSED"],
                             ledger.rules.states.CaseKind["REFUSED"],
                             ledger.rules.states.CaseKind["SEVERAL"],
                             ledger.rules.states.CaseKind["THERE_AFTER_ALL"],
@@ -517,6 +647,160 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="attempt_closed_with_outcome",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="attempt",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("worded_at__isnull", True),
+                    models.Q(("cleared_at__isnull", True), ("closed_at__isnull", False)),
+                    _connector="OR",
+                ),
+                name="attempt_word_is_no_proof",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("decided_at__isnull", True)),
+                fields=("operation",),
+                name="approval_one_open",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "action__in",
+                        [
+                            ledger.rules.approvals.Ask["ATTEST"],
+                            ledger.rules.approvals.Ask["END"],
+                            ledger.rules.approvals.Ask["OVERRIDE_CORRECT"],
+                            ledger.rules.approvals.Ask["OVERRIDE_END"],
+                            ledger.rules.approvals.Ask["OVERRIDE_PERMIT"],
+                        ],
+                    )
+                ),
+                name="approval_action_known",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("maker", ""), _negated=True), name="approval_has_maker"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("reason", ""), _negated=True), name="approval_has_reason"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("answer", ""), ("decided_at__isnull", True), ("decided_by", ""), ("why", "")),
+                    models.Q(
+                        (
+                            "answer__in",
+                            [
+                                ledger.rules.approvals.Answer["APPROVED"],
+                                ledger.rules.approvals.Answer["LAPSED"],
+                                ledger.rules.approvals.Answer["REFUSED"],
+                                ledger.rules.approvals.Answer["VOIDED"],
+                                ledger.rules.approvals.Answer["WITHDRAWN"],
+                            ],
+                        ),
+                        ("decided_at__isnull", False),
+                        models.Q(("decided_by", ""), _negated=True),
+                        models.Q(("why", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="approval_answered_whole",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        (
+                            "answer__in",
+                            [
+                                ledger.rules.approvals.Answer["APPROVED"],
+                                ledger.rules.approvals.Answer["REFUSED"],
+                            ],
+                        ),
+                        _negated=True,
+                    ),
+                    models.Q(("decided_by", models.F("maker")), _negated=True),
+                    _connector="OR",
+                ),
+                name="approval_by_another",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("answer", ledger.rules.approvals.Answer["APPROVED"]), _negated=True),
+                    ("decided_at__lt", models.F("expires_at")),
+                    _connector="OR",
+                ),
+                name="approval_in_time",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("expires_at__gt", models.F("made_at"))), name="approval_expires_later"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        (
+                            "answer__in",
+                            [
+                                ledger.rules.approvals.Answer["APPROVED"],
+                                ledger.rules.approvals.Answer["REFUSED"],
+                            ],
+                        ),
+                        _negated=True,
+                    ),
+                    models.Q(("decided_by__contains", ":"), _negated=True),
+                    _connector="OR",
+                ),
+                name="approval_by_a_person",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="approval",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        models.Q(("action", ledger.rules.approvals.Ask["OVERRIDE_CORRECT"]), _negated=True),
+                        ("meant_digest", ""),
+                        ("meant_sealed__isnull", True),
+                    ),
+                    models.Q(
+                        ("action", ledger.rules.approvals.Ask["OVERRIDE_CORRECT"]),
+                        models.Q(("meant_digest", ""), _negated=True),
+                        models.Q(
+                            models.Q(("decided_at__isnull", True), ("meant_sealed__isnull", False)),
+                            models.Q(("decided_at__isnull", False), ("meant_sealed__isnull", True)),
+                            _connector="OR",
+                        ),
+                    ),
+                    _connector="OR",
+                ),
+                name="approval_meant_while_open",
             ),
         ),
         migrations.AddConstraint(
@@ -580,7 +864,37 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="operation",
+            index=models.Index(
+                condition=models.Q(("corrects__isnull", False)),
+                fields=["corrects"],
+                name="operation_corrects",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="operation",
+            index=models.Index(
+                condition=models.Q(
+                    ("payload_sealed__isnull", False),
+                    models.Q(
+                        ("state", ledger.rules.states.State["COMPLETED"]),
+                        ("cancelled_at__isnull", False),
+                        ("corrected_at__isnull", False),
+                        _connector="OR",
+                    ),
+                ),
+                fields=["operation_type", "finished_at"],
+                name="operation_payload",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="operation",
             index=models.Index(fields=["source_system", "source_reference"], name="operation_source"),
+        ),
+        migrations.AddIndex(
+            model_name="operation",
+            index=models.Index(
+                fields=["operation_type", "state", "changed_at", "uid"], name="operation_listed"
+            ),
         ),
         migrations.AddIndex(
             model_name="operation",
@@ -658,6 +972,44 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
+            model_name="operation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("correction_number__isnull", True), ("corrects__isnull", True)),
+                    models.Q(("correction_number__isnull", False), ("corrects__isnull", False)),
+                    _connector="OR",
+                ),
+                name="operation_correction_numbered",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("corrected_at__isnull", True), ("corrects__isnull", False)),
+                fields=("corrects",),
+                name="operation_one_correction",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="pause",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("resumed_at__isnull", True)),
+                fields=("destination", "callers_only"),
+                name="pause_one_open",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="pause",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("resumed_at__isnull", True), ("resumed_by", "")),
+                    models.Q(("resumed_at__isnull", False), models.Q(("resumed_by", ""), _negated=True)),
+                    _connector="OR",
+                ),
+                name="pause_resumed_by_somebody",
+            ),
+        ),
+        migrations.AddConstraint(
             model_name="permit",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("spent_at__isnull", True), ("withdrawn_at__isnull", True)),
@@ -683,6 +1035,18 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="permit_spent_by_attempt",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="permit",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("actor", ""), _negated=True), name="permit_has_actor"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="permit",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("reason", ""), _negated=True), name="permit_has_reason"
             ),
         ),
         migrations.AddConstraint(
