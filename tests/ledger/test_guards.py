@@ -172,7 +172,7 @@ def test_every_pair_of_states_passes_or_not_as_moves_say(sql: Asked) -> None:
 
 
 def test_the_guard_in_sql_is_moves_in_python() -> None:
-    guard = statement("0021_transactions").split("(OLD.state, NEW.state) NOT IN (")[1].split(") THEN")[0]
+    guard = statement("0003_guards").split("(OLD.state, NEW.state) NOT IN (")[1].split(") THEN")[0]
     pairs = re.findall(r"\('(\w+)', '(\w+)'\)", guard)
     assert pairs == [(str(a), str(b)) for a in sorted(MOVES) for b in sorted(MOVES[a])]
     assert re.findall(r"\('(\w+)', '(\w+)'\)", moves_sql()) == pairs

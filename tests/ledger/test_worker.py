@@ -126,16 +126,18 @@ def test_all_of_it_killed_in_a_send_and_started_again_makes_one_effect(
     worker: Worker, spawn: Spawn, clock: Clock, sandbox: Sandbox
 ) -> None:
     durban = Durban(clock, base_url=sandbox.url)
-    sandbox.faults("delay_after", arg=30)
-    operation, next_one = durban.invoiced(1), durban.invoiced(2)
-    until(lambda: sandbox.effects(operation.key) or sandbox.effects(next_one.key), what="The effect")
+    # Both are on their way before it dies: one that was lost before its effect would come to a person.
+    sandbox.faults("delay_after", "POST /invoices", count=2, arg=30)
+    sent = durban.invoiced(1), durban.invoiced(2)
+    until(lambda: all(sandbox.effects(one.key) for one in sent), what="Both effects")
     worker.kill()
-    assert {State.RUNNING} <= states(operation, next_one)
+    assert states(*sent) == {State.RUNNING}
+    waiting = durban.invoiced(3)
     # The queue's rows of the dead are locked for an hour; nobody waits for them.
     clock.advance(65)
     Worker.started(spawn)
-    until(lambda: states(operation, next_one) == {State.COMPLETED}, seconds=120, what="Both done")
-    for one in (operation, next_one):
+    until(lambda: states(*sent, waiting) == {State.COMPLETED}, seconds=120, what="All done")
+    for one in (*sent, waiting):
         assert sandbox.effects(one.key) == 1
 
 
