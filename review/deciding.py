@@ -109,6 +109,11 @@ def override(
     )
 
 
+def is_for(operation: Operation, approval: uuid.UUID | None) -> bool:
+    """Say whether a form's request, if it names one, is about this operation."""
+    return approval is None or operation.approvals.filter(uid=approval).exists()
+
+
 def approve(
     operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, approval: uuid.UUID
 ) -> None:

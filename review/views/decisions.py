@@ -48,6 +48,8 @@ def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
     form, refusal = _empty(decision, operation), ""
     if request.method == "POST":
         form = decision.form(request.POST)
+        if form.is_valid() and not deciding.is_for(operation, form.cleaned_data.get("approval")):
+            form.add_error("approval", "It is a request about another operation.")
         if form.is_valid():
             refusal = _refused(request, operation, decision, form)
             if not refusal:

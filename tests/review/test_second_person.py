@@ -259,6 +259,18 @@ def test_an_answer_is_for_the_request_that_was_read(durban: stories.Durban) -> N
     assert "The form was not whole" in post("bob", operation, "approve", approval="").content.decode()
 
 
+def test_an_answer_is_for_the_operation_of_its_address(durban: stories.Durban) -> None:
+    read, other = silent(durban, 398), silent(durban, 399)
+    override(durban, read)
+    override(durban, other)
+    its = str(other.approvals.get().uid)
+    for name, way in (("bob", "approve"), ("bob", "refuse"), ("ann", "take-back")):
+        told = post(name, read, way, approval=its).content.decode()
+        assert "The form was not whole" in told, way
+        assert its not in told, way
+    assert Approval.objects.open().count() == 2
+
+
 def test_the_figure_on_each_page_is_that_of_the_list(
     durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
 ) -> None:
