@@ -1,5 +1,6 @@
 """What of the queue somebody looks at: saved view, filters and order, all of it in the address."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Self
@@ -33,6 +34,7 @@ ORDERS = {
     "age": "Oldest first",
     "amount": "Largest amount",
 }
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Filter:
     def read(cls, query: Mapping[str, str]) -> Self:
         """Read an address; what is not known counts as not given."""
         given = {field.name: query.get(field.name, "")[:100] for field in fields(cls)}
+        # No name has a control character, and the database takes no NUL.
+        given = {name: value for name, value in given.items() if not _CONTROL.search(value)}
         known = {"view": VIEWS, "state": STATES, "found": FOUND, "order": ORDERS}
         return cls(
             **{name: value for name, value in given.items() if value and value in known.get(name, {value})}

@@ -1,6 +1,7 @@
 """The queue: honest counts, filters that live in the address, and the largest risk first."""
 
 import re
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -43,6 +44,16 @@ def test_what_is_not_known_in_an_address_filters_nothing(durban: stories.Durban)
     for query in ("?view=x&state=y&found=z&order=w", "?place=9&page=;DROP", "?type=none"):
         assert browser_of("ann").get(f"/queue/{query}").status_code == 200
     assert listed(browser_of("ann"), "?view=x&state=y&found=z&order=w") == ["Order 483"]
+
+
+def test_a_control_character_in_an_address_filters_nothing(durban: stories.Durban) -> None:
+    operation, ann = durban.silent(483), browser_of("ann")
+    for name in ("type", "owner", "currency"):
+        assert listed(ann, f"?{name}=%00") == ["Order 483"], name
+    address = f"/operations/{operation.uid}/check/?owner=a%00b"
+    checked = ann.post(address, {"command_id": str(uuid.uuid4())}, follow=True)
+    assert checked.status_code == 200
+    assert "May have happened" in checked.content.decode()
 
 
 def test_filters_narrow_and_stay_in_the_address(durban: stories.Durban) -> None:
