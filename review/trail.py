@@ -12,6 +12,7 @@ _DID = {
     "started": "began to send.",
     "recorded": "recorded what came back.",
     "late": "reported late.",
+    "stray": "reported under a token that is not the try’s.",
     "expired": "ended a try whose sender fell silent.",
     "looked": "checked {there}.",
     "permitted": "allowed another try.",

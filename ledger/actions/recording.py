@@ -23,6 +23,8 @@ from ledger.rules.outcomes import Report
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import Evidence, Outcome, State
 
+KEPT = "What was reported is kept as evidence."
+NOT_KEPT = f"{LATE_MAX} other reports like it are kept as evidence; this one is not."
 REVISION_OF_A_FIRST_TRY = 2
 """Claimed as it was accepted, and started; where more has happened, another success may have been told."""
 
@@ -30,7 +32,8 @@ REVISION_OF_A_FIRST_TRY = 2
 def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Reply:
     """Close an attempt with its outcome and move its operation; the same outcome again changes nothing.
 
-    Raises StaleToken and OutcomeDiffers for what comes under a void token or contradicts; both are kept.
+    Raises StaleToken for what comes under another token, from which nothing follows, and OutcomeDiffers for
+    what contradicts; both are kept.
     """
     if report.outcome is Outcome.SUCCEEDED:
         completed = _complete(attempt_uid, token=token, report=report, actor=actor)
@@ -40,9 +43,8 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
     with locked(operation_of(attempt_uid)) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
         if not same(attempt.token_hash, tokens.token_hash(token)):
-            kept = _keep_late(operation, attempt, report, actor=actor, reason="Reported under a void token.")
-            _heed(operation, report, now)
-            refusal = StaleToken(f"The attempt's token is void. {kept}")
+            kept = _keep_stray(operation, attempt, report, actor=actor)
+            refusal = StaleToken(f"This is not the attempt's token, or no longer. {kept}")
         elif attempt.closed_at is None:
             _close(operation, attempt, report, now, actor=actor)
         elif attempt.outcome_digest != _digest(report):
@@ -161,21 +163,38 @@ def _complete_late(
 
 def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str) -> str:
     """Keep what was reported late, each different report once; says whether it is kept."""
-    data = {
+    data = _evidence(report)
+    kept, room = kept_alike(operation, attempt, data)
+    if kept:
+        return KEPT
+    if room:
+        change(operation, kind="late", actor=actor, reason=reason, attempt=attempt, data=data)
+    void_asked(operation, "Something was reported late.")
+    return KEPT if room else NOT_KEPT
+
+
+def _keep_stray(operation: Operation, attempt: Attempt, report: Report, *, actor: str) -> str:
+    """Keep what came under a token that is not the attempt's; whoever may have sent holds its own."""
+    data = _evidence(report)
+    alike = attempt.events.filter(kind="stray", data__outcome=report.outcome)
+    before = list(alike.values_list("data", flat=True))
+    if data in before:
+        return KEPT
+    if len(before) >= LATE_MAX:
+        return NOT_KEPT
+    reason = "Reported under a token that is not the attempt's."
+    change(operation, kind="stray", actor=actor, reason=reason, attempt=attempt, data=data, shown=False)
+    return KEPT
+
+
+def _evidence(report: Report) -> dict[str, object]:
+    """Return what is kept of a report that does not count."""
+    return {
         "outcome": report.outcome,
         "http_status": report.http_status,
         "error_code": report.error_code,
         "reference": report.destination_reference,
     }
-    kept, room = kept_alike(operation, attempt, data)
-    if kept:
-        return "What was reported is kept as evidence."
-    if room:
-        change(operation, kind="late", actor=actor, reason=reason, attempt=attempt, data=data)
-    void_asked(operation, "Something was reported late.")
-    if room:
-        return "What was reported is kept as evidence."
-    return f"{LATE_MAX} other reports like it are kept as evidence; this one is not."
 
 
 def _digest(report: Report) -> str:

@@ -25,7 +25,8 @@ from ledger.door.schemas import (
     WholeOperationOut,
 )
 from ledger.models import Approval, Attempt, Operation
-from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting
+from ledger.rules import actors
+from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting, WrongDoor
 from ledger.rules.states import State
 
 REPLAYED = {"Idempotent-Replayed": "true"}
@@ -200,12 +201,14 @@ def _submission(request: HttpRequest, handed: SubmissionIn) -> Submission:
 
 @contextmanager
 def _attempt(request: HttpRequest, uid: UUID) -> Iterator[None]:
-    """Let the caller use an attempt of a type that its token covers; a refusal carries the operation."""
+    """Let the caller use a caller's attempt of a type its token covers; a refusal carries the operation."""
     found = statements.run("attempt", {"uid": uid})
     if found is None:
         raise NotFound("There is no attempt with this id.")
     auth.require(request, found["type_name"])
     with _about(found["operation_id"]):
+        if not found["actor"].startswith(actors.AUTOMATION):
+            raise WrongDoor("Tieout makes this attempt itself: nobody else starts it or reports on it.")
         yield
 
 

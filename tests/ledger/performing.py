@@ -207,7 +207,7 @@ class Performing(Stage):
         """Report under this sender's token; what comes late or under a void one is fenced."""
         before = self.seen
         closed = before.attempt(sender.attempt).closed_at
-        if report.destination_reference:
+        if report.destination_reference and not sender.void:
             self.promises.told.add(report.destination_reference)
         answer = self.act(
             lambda: actions.record(sender.attempt, token=sender.token, report=report, actor=sender.actor),
@@ -222,11 +222,18 @@ class Performing(Stage):
         sender.reports.append(report)
 
     def _fenced(self, sender: Sender, report: Report, before: Snapshot) -> None:
-        """A late word is kept. It puts into doubt what was over, or gives a doubt its success: no more."""
+        """A late word is kept. It puts into doubt what was over, or gives a doubt its success: no more.
+
+        A word under a void token is kept, too, and nothing follows from it.
+        """
         was, is_now = before.operation.state, self.seen.operation.state
+        if sender.void:
+            assert replace(self.seen, operation=before.operation, events=before.events) == before
+            assert (is_now, self.seen.operation.held_at) == (was, before.operation.held_at)
+            return
         if is_now == State.COMPLETED and was != State.COMPLETED:
             assert was == State.UNCERTAIN and report.outcome is Outcome.SUCCEEDED
-            assert not sender.void and sender.number == before.operation.attempt_count
+            assert sender.number == before.operation.attempt_count
             assert not self.seen.open_permits
         elif is_now != was:
             assert is_now == State.UNCERTAIN and was != State.RUNNING

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.models import Attempt, Event, Operation
+from tests import factories as make
 from tests.doors import PAYLOAD, Api, at_once, new_key, problem
 from tests.doors import api as api
 from tests.doors import clock as clock
@@ -25,7 +26,11 @@ def operation_with(attempt: dict[str, Any]) -> Operation:
 
 def lates(attempt: dict[str, Any]) -> list[dict[str, Any]]:
     """What was kept as evidence of reports that came too late."""
-    return list(Event.objects.filter(attempt__uid=attempt["id"], kind="late").values_list("data", flat=True))
+    return kept(attempt, "late")
+
+
+def kept(attempt: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return list(Event.objects.filter(attempt__uid=attempt["id"], kind=kind).values_list("data", flat=True))
 
 
 # --- start
@@ -150,10 +155,23 @@ def test_a_void_token_changes_nothing_and_is_kept(api: Api) -> None:
     held = api.claim(key, attempt_id=attempt_id).json()["attempt"]
     told = problem(api.outcome(void, "succeeded", destination_reference="INV-2"), 409, "stale-token")
     assert (told["decision"], told["operation"]["state"]) == ("wait", "running")
-    assert lates(void) == [
+    assert lates(void) == []
+    assert kept(void, "stray") == [
         {"outcome": "succeeded", "http_status": None, "error_code": "", "reference": "INV-2"}
     ]
     assert api.start(held).status_code == 200
+
+
+def test_nobody_reports_on_an_attempt_that_tieout_makes(api: Api) -> None:
+    key = new_key()
+    api.submit(key)
+    claimed = make.to_send(Operation.objects.get(key=key))
+    for token in (claimed.token, "guessed"):
+        held = {"id": str(claimed.attempt.uid), "token": token}
+        evil = {"outcome": "succeeded", "destination_reference": "EVIL-1"}
+        for answer in (api.start(held), api.heartbeat(held), api.outcome(held, **evil)):
+            problem(answer, 409, "wrong-door")
+    assert Event.objects.filter(attempt=claimed.attempt).count() == 1
 
 
 def test_a_stale_attempt_does_not_finish_over_the_new_one(api: Api) -> None:

@@ -21,7 +21,7 @@ from django.db import DatabaseError, IntegrityError, transaction
 from ledger import actions
 from ledger.models import Approval, Event, Operation, Permit, database_now
 from ledger.rules.approvals import Ask
-from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow, StaleToken, TieoutError
+from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow, OutcomeDiffers, TieoutError
 from ledger.rules.states import CaseKind, State
 from ledger.worker.sweep import Sweep
 from tests import factories as make
@@ -33,10 +33,14 @@ from tests.ledger.trails import kinds, sound
 ABOVE: dict[str, Any] = {"review": {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}}
 
 
+TOKENS: dict[uuid.UUID, str] = {}
+"""Of the attempts that fell silent: their senders may speak after all."""
+
+
 def silent(clock: Clock, **columns: Any) -> Operation:
     """A reminder that its automation claimed and never spoke of again: nobody can look it up."""
     kind = make.reminder_type(**columns)
-    operation, _, _ = make.claimed(kind, lease_s=1)
+    operation, attempt, TOKENS[attempt.uid] = make.claimed(kind, lease_s=1)
     clock.advance(60)
     actions.expire(operation.pk, actor="policy")
     return make.again(operation)
@@ -288,8 +292,8 @@ def take_back(approval: Approval) -> str:
 def reported(approval: Approval) -> str:
     """The automation speaks after all, too late: it is kept, and it ends the request."""
     attempt = approval.operation.attempts.get()
-    with pytest.raises(StaleToken):
-        actions.record(attempt.uid, token="another", report=make.TAKEN, actor="api:shop")
+    with pytest.raises(OutcomeDiffers):
+        actions.record(attempt.uid, token=TOKENS[attempt.uid], report=make.TAKEN, actor="api:shop")
     return "too late" if Approval.objects.get(pk=approval.pk).answer == "approved" else "in time"
 
 
@@ -389,10 +393,14 @@ def test_what_was_asked_is_void_once_what_it_stood_on_has_changed(clock: Clock) 
     with pytest.raises(NotNow, match="void since"):
         approve(asked_other)
 
-    late, asked_late = doubtful("late")
-    with pytest.raises(Conflict):
-        actions.record(late.attempts.get().uid, token="old", report=make.REFUSED, actor="api:shop")
-    assert answered(asked_late) == ("voided", "policy")
+    late, spoken, token = make.claimed(make.kind(name="late", **above))
+    actions.record(spoken.uid, token=token, report=make.SILENCE, actor="api:shop")
+    asked_late = attest(late)
+    assert asked_late is not None
+    for whose, answer in (("guessed", ("", "")), (token, ("voided", "policy"))):
+        with pytest.raises(Conflict):
+            actions.record(spoken.uid, token=whose, report=make.REFUSED, actor="api:shop")
+        assert answered(asked_late) == answer
 
     sent, asked_sent = doubtful("sent", looks=False, retry={"attempts": 5})
     clock.advance(15)

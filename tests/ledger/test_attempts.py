@@ -8,11 +8,11 @@
 | late success, latest attempt                | uncertain                   | completed  | permit void  |
 | late success, earlier attempt               | running                     | (same)     | kept         |
 | late success or "accepted", any attempt     | pending, failed             | uncertain  | case         |
-| late success, earlier attempt, void token   | uncertain                   | (same)     | case         |
+| late success, earlier attempt               | uncertain                   | (same)     | case         |
 | late success that names a second record     | completed, before or after  | (same)     | case         |
 | late "accepted", latest attempt             | uncertain                   | (same)     | never resent |
 | late refusal                                | uncertain                   | (same)     | kept         |
-| anything under a void token                 | running, completed          | (same)     | kept         |
+| anything under another token                | any                         | (same)     | kept         |
 """
 
 import uuid
@@ -22,6 +22,7 @@ import pytest
 
 from ledger import actions
 from ledger.actions import Report
+from ledger.actions.told import LATE_MAX
 from ledger.models import Attempt, Event, Operation
 from ledger.rules.decisions import Next
 from ledger.rules.errors import (
@@ -152,8 +153,8 @@ def test_1_a_report_under_a_void_token_is_kept_and_changes_nothing(database: Dat
             with pytest.raises(StaleToken):
                 record(attempt, void_token, report)
     assert make.again(operation).state == State.RUNNING
-    late = operation.events.filter(kind="late").first()
-    assert late is not None and late.data["outcome"] == "rejected"
+    stray = operation.events.filter(kind="stray").first()
+    assert stray is not None and stray.data["outcome"] == "rejected"
     assert record(attempt, token, make.done()).decision == "skip"
     sound(operation)
 
@@ -326,15 +327,21 @@ def test_a_late_success_that_names_a_second_record_opens_a_case(clock: Clock, la
     assert operation.events.get(kind="held").data["reference"] == "INV-1"
 
 
-@pytest.mark.parametrize("void_first", [True, False])
-def test_a_void_token_that_names_a_second_record_opens_a_case_too(clock: Clock, void_first: bool) -> None:
-    kind, name = make.kind(), uuid.uuid4()
-    _, attempt, void = make.claimed(kind, attempt_id=name)
+@pytest.mark.parametrize("report", [make.done("INV-1"), make.REFUSED, make.UNREACHED, make.SILENCE])
+def test_a_strangers_word_follows_nothing_wherever_it_stands(clock: Clock, report: Report) -> None:
+    """Neither a guess nor a token that was replaced before the start opens a case or ends a permit."""
+    kind, name = make.kind(looks=False), uuid.uuid4()
+    _, attempt, replaced = make.claimed(kind, attempt_id=name)
     operation, _, token = make.claimed(kind, attempt_id=name)
-    for one in (void, token) if void_first else (token, void):
-        if one == void:
-            with pytest.raises(StaleToken):
-                record(attempt, void, make.done("INV-1"))
-        else:
-            record(attempt, token, make.done("INV-2"))
-    assert make.case_of(sound(operation)) == CaseKind.SEVERAL
+    record(attempt, token, report)
+    before = actions.facts(make.again(operation))
+    for stranger in ("guessed", replaced):
+        for word in (make.done("EVIL-1"), make.TAKEN, make.UNREACHED):
+            with pytest.raises(StaleToken, match="kept as evidence"):
+                record(attempt, stranger, word)
+    assert actions.facts(sound(operation)) == before
+    assert kinds(operation).count("stray") == 3, "each different one once"
+    for number in range(LATE_MAX + 2):
+        with pytest.raises(StaleToken):
+            record(attempt, "guessed", make.done(f"EVIL-{number}"))
+    assert kinds(operation).count("stray") == LATE_MAX + 2, "so many of one outcome at most"

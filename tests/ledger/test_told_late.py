@@ -9,7 +9,7 @@ from ledger import actions
 from ledger.actions import Report
 from ledger.actions.told import LATE_MAX
 from ledger.models import OperationType, database_now
-from ledger.rules.errors import NotNow, OutcomeDiffers, StaleToken
+from ledger.rules.errors import NotNow, OutcomeDiffers
 from ledger.rules.states import CaseKind, State
 from tests import factories as make
 from tests.databases import Clock
@@ -46,13 +46,11 @@ def test_what_was_told_of_an_earlier_try_stops_the_one_under_way_from_being_foll
 
 
 @pytest.mark.parametrize("report", [make.UNREACHED, make.REFUSED, make.SILENCE])
-def test_a_success_under_a_void_token_stops_what_comes_after(clock: Clock, report: Report) -> None:
-    kind, name = make.kind(), uuid.uuid4()
-    _, attempt, void = make.claimed(kind, attempt_id=name)
-    operation, _, token = make.claimed(kind, attempt_id=name)
-    record(attempt, token, report)
-    with pytest.raises(StaleToken):
-        record(attempt, void, make.done("INV-1"))
+def test_a_success_after_another_word_stops_what_comes_after(clock: Clock, report: Report) -> None:
+    operation, first, second = two_tries(clock)
+    record(*second, report)
+    with pytest.raises(OutcomeDiffers):
+        record(*first, make.done("INV-1"))
     assert standing(operation) == "uncertain: there_after_all"
 
 
