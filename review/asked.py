@@ -77,16 +77,17 @@ def changes(approval: Approval, operation: Operation) -> str:
     more = said["paths"] - len(shown)
     paths = f"{', '.join(shown)}{f' and {more} more' if more else ''}" if shown else "nothing in its payload"
     old, new = _amounts(approval, operation)
-    amount = f"{old} becomes {new}" if old != new else f"the amount stays {old}" if old else ""
+    stays = f"the amount stays {old}" if old else ""
+    amount = stays if old == new else f"{old or 'no amount'} becomes {new or 'no amount'}"
     words = [f"{name} “{said[name]}”" for name in ("description", "subject") if name in said]
     return ". ".join(part for part in (f"Changes {paths}", wording.first_up(amount), *words) if part)
 
 
 def _amounts(approval: Approval, operation: Operation) -> tuple[str, str]:
-    """Return the amount of the operation and that of its correction."""
+    """Return the amount of the operation and that of its correction; empty where one has none."""
     said = approval.data
     new = amounts.whole(said["amount"], said["currency"] or "")
-    return amounts.whole(operation.amount, operation.currency), new or "none"
+    return amounts.whole(operation.amount, operation.currency), new
 
 
 def follows(approval: Approval, operation: Operation) -> str:
@@ -107,7 +108,7 @@ def follows(approval: Approval, operation: Operation) -> str:
 def _follows_correction(approval: Approval, operation: Operation) -> str:
     there, noun = operation.operation_type.destination.title, operation.operation_type.noun
     old, new = _amounts(approval, operation)
-    both = f", {old} and {new}" if old else ""
+    both = f", {old} and {new}" if old and new else ""
     return (
         f"A new {noun}, {approval.data['key']}, is made. This one never runs again, and stays in the queue, "
         f"in doubt. If the first {noun} arrived all the same, {there} would hold both{both}."

@@ -89,7 +89,8 @@ def _approve(facts: Facts, now: datetime, sitting: LookupFact | None, asked: Ask
     leave = _still_open(replace(facts, asked=None), now, sitting, asked)
     if not leave.allowed:
         return leave
-    return yes(f"It is carried out at once, on {asked.maker}’s word and yours.")
+    maker = asked.maker.removeprefix(actors.AUTOMATION)
+    return yes(f"It is carried out at once, on {maker}’s word and yours.")
 
 
 def _still_open(facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact) -> Leave:

@@ -217,6 +217,7 @@ def test_correcting_what_may_have_happened_says_what_changes_and_what_if_the_fir
         assert part in dialog, part
     assert "waits for a check" in answer("bob", operation, "approve").content.decode()
     durban.looked(operation, stories.BLIND, actor="bob")
+    assert "on webshop’s word and yours" in page("bob", operation)
     assert answer("bob", operation, "approve").status_code == 303
     made = operation.corrections.get()
     shown = page("vic", operation)
@@ -236,6 +237,21 @@ def test_correcting_what_may_have_happened_says_what_changes_and_what_if_the_fir
         "Keep one, reverse the other in Durban Books, then confirm here which one counts.",
     ):
         assert part in shown, part
+
+
+def test_correcting_what_has_no_amount_speaks_of_none(durban: stories.Durban) -> None:
+    operation = silent(durban, 398)
+    risk = actions.Risk("The outbox", durban.clock.now(), "The truck leaves at noon.")
+    meant = actions.Correction({"order": "398", "to": "Bluff"}, None, None)
+    actions.correct_in_doubt(
+        operation.pk, meant, risk=risk, actor="api:webshop", reason="It goes to Bluff.", who="thandi"
+    )
+    dialog, listed = page("bob", operation, "approve/"), browser_of("bob").get("/approvals/").content.decode()
+    for shown in (page("bob", operation), dialog, listed):
+        assert "Changes to" in shown
+        assert "becomes" not in shown
+    for shown in (dialog, listed):
+        assert "Mailroom would hold both." in shown
 
 
 def test_taking_it_back_is_the_makers_own(durban: stories.Durban) -> None:
