@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ledger.models import Attempt, Permit
+from ledger.rules.decisions import MOVED
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED, REFUSES_US
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
 from review import amounts, asked, wording
@@ -290,6 +291,8 @@ def _pending(reading: Reading) -> str:
     facts, seen = reading.facts, reading.seen
     if seen is not None and seen.live:
         return f"It waits to be sent, and {reading.there} already holds {seen.match['id']} for it."
+    if facts.original_moved:
+        return f"Nothing exists there, and it is not sent. {MOVED}"
     if facts.paused_at is not None:
         return f"Nothing exists there. It waits until {reading.there} is resumed."
     if facts.next_try_at is None or facts.next_try_at <= reading.now:

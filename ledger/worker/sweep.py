@@ -116,6 +116,12 @@ def _elapsed_s(kind: OperationType) -> float:
     return kind.policy.elapsed_s
 
 
+def _corrections(now: datetime) -> "QuerySet[Operation]":
+    """Corrections that wait for their callers: what they correct may have moved, as a claim asks, too."""
+    waiting = Operation.objects.filter(state=State.PENDING, held_at=None, corrects__isnull=False)
+    return waiting.filter(operation_type__performed_by="caller")
+
+
 def _permitted(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.by_tieout().permitted(now)
 
@@ -166,6 +172,7 @@ PARTS: dict[str, Callable[[], bool]] = {
     "Permits that lapsed": partial(_take_up, _lapsed, _settle, oldest="id"),
     "Requests that lapsed": partial(_take_up, _unanswered, _lapse_asked, oldest="id"),
     "Limits that were reached": partial(_take_up, _beyond_limits, _settle, oldest="accepted_at"),
+    "Corrections that wait": partial(_take_up, _corrections, _settle, oldest="id"),
     "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
     "Doubts to resolve": partial(_take_up, _to_resolve, _resolve, oldest="look_at"),
     "Sends that are due": partial(_nudge_sends, _due, oldest="next_try_at", most=SENDS_MAX),

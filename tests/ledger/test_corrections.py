@@ -23,6 +23,7 @@ from ledger.models import Operation, OperationType
 from ledger.rules import errors
 from ledger.rules.approvals import Ask
 from ledger.rules.states import CaseKind, State
+from ledger.worker.sweep import Sweep
 from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.trails import kinds, sound
@@ -281,6 +282,9 @@ def test_it_is_not_sent_once_what_it_corrects_is_there_after_all(clock: Clock) -
     with pytest.raises(errors.OutcomeDiffers):
         actions.record(attempt.uid, token=token, report=make.done("INV-1"), actor="api:shop")
     assert make.case_of(operation) == CaseKind.THERE_AFTER_ALL
+    Sweep().run()
+    assert make.case_of(made) == CaseKind.THERE_AFTER_ALL, "nobody needs to ask for it"
+    assert not Operation.objects.ready(clock.now()).exists()
     assert claimed(made, kind).decision == "hold"
     assert make.case_of(sound(made)) == CaseKind.THERE_AFTER_ALL
     actions.attest(operation.pk, reference="INV-1", **by_ann())

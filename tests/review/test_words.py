@@ -251,7 +251,11 @@ def test_a_correction_and_what_it_corrects_name_each_other(durban: stories.Durba
         f'<dt>Corrects</dt><dd class="key">{link.format(operation.uid, operation.key)}</dd>',
     )
     actions.reopen(operation.pk, kind=CaseKind.THERE_AFTER_ALL, actor="bob", reason="I saw it there.")
-    says(made, "which is no longer as it was: cancel this one, and correct that one again.")
+    says(
+        made,
+        "which is no longer as it was: cancel this one, and correct that one again.",
+        "Nothing exists there, and it is not sent.",
+    )
 
 
 def test_the_keys_window_is_shown_with_what_is_left_of_it(durban: stories.Durban) -> None:
