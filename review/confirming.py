@@ -52,7 +52,7 @@ def question(reading: Reading, action: Action) -> Question:
         case Action.CONFIRM_REFERENCE if reading.state is State.COMPLETED:
             return Question(
                 f"Which {noun} counts?",
-                list(_whom(reading)),
+                [*_whom(reading), *_reported(reading)],
                 f"Its case is closed on your word. What else {there} holds stays until it is reversed there.",
                 reference=True,
                 small=_asks(reading, action),
@@ -60,7 +60,7 @@ def question(reading: Reading, action: Action) -> Question:
         case Action.CONFIRM_REFERENCE:
             return Question(
                 f"You saw the {noun} in {there}?",
-                list(_whom(reading)),
+                [*_whom(reading), *_reported(reading)],
                 f"It is shown as done on your word, not as seen in {there}, until a check finds it there.",
                 reference=True,
                 small=_asks(reading, action),
@@ -142,6 +142,15 @@ def _whom(reading: Reading) -> Iterator[Fact]:
     )
     if operation.subject and not amount:
         yield Fact("For", operation.subject)
+
+
+def _reported(reading: Reading) -> Iterator[Fact]:
+    """Name the record that is known, and those that were reported besides, none of which is proved by it."""
+    known = reading.facts.destination_reference
+    if reading.told_references and known:
+        yield Fact("Known as", known)
+    if reading.told_references:
+        yield Fact("Reported as", ", ".join(reading.told_references), "not proved by it")
 
 
 def _payload(reading: Reading) -> Iterator[Fact]:

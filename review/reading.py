@@ -25,7 +25,7 @@ from ledger.rules.answering import answers
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
-from ledger.rules.states import Evidence, State, Verdict
+from ledger.rules.states import CaseKind, Evidence, Outcome, State, Verdict
 from review import access, approvers, asked, wording
 from review.instants import say
 from review.seen import Meant, Seen
@@ -33,6 +33,8 @@ from review.seen import Meant, Seen
 LOOKUPS_SHOWN = 40
 EVENTS_SHOWN = 60
 RELATED_SHOWN = 10
+ON_A_REPORT = (CaseKind.THERE_AFTER_ALL, CaseKind.SEVERAL)
+"""Cases that a late report may have opened."""
 
 BY_AUTOMATION = "A correction is a new operation with a key of its own; the automation hands it over."
 
@@ -82,6 +84,8 @@ class Reading:
     linked: list[Operation]
     """What it corrects, or its corrections in their order."""
     approvals: list[Approval]
+    told: list[Event]
+    """Successes told late that nothing has disproved since, where a case turns on them."""
 
     @property
     def state(self) -> State:
@@ -154,6 +158,16 @@ class Reading:
     def second(self) -> str:
         """Who else could agree to what this person asks."""
         return approvers.second_person(self.person)
+
+    @property
+    def told_references(self) -> list[str]:
+        """The references under which it was reported done, each once, besides the one that is known."""
+        known = self.operation.destination_reference
+        closed = (a for a in self.attempts if a.outcome == Outcome.SUCCEEDED and a.worded_at is None)
+        ours = [a.destination_reference for a in closed if a.cleared_at is None]
+        late = [event.data["reference"] for event in self.told]
+        said = (reference for reference in (*ours, *late) if reference and reference != known)
+        return list(dict.fromkeys(said))
 
     def takes_two(self, action: Action) -> bool:
         """Say whether an action only asks a second person."""
@@ -252,6 +266,7 @@ def read(operation: Operation, person: User) -> Reading:
     now = database_now()
     facts = actions.facts(operation)
     attempts = list(operation.attempts.order_by("number").select_related("permit"))
+    case = operation.cases.open().first()
     return Reading(
         operation=operation,
         now=now,
@@ -262,13 +277,14 @@ def read(operation: Operation, person: User) -> Reading:
         permits=list(operation.permits.order_by("id")),
         # Heartbeats are on record; here they would crowd out what happened, and a try says its lease's end.
         events=list(operation.events.exclude(kind=actions.EXTENDED).order_by("-id")[:EVENTS_SHOWN]),
-        case=operation.cases.open().first(),
+        case=case,
         pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_lookup(operation, tuple(attempts)),
         sitting=actions.sitting(operation, person.get_username(), now=now),
         related=_related(operation),
         linked=_linked(operation),
         approvals=list(operation.approvals.defer("meant_sealed").order_by("id")),
+        told=actions.told_late(operation) if case is not None and case.kind in ON_A_REPORT else [],
     )
 
 

@@ -10,6 +10,7 @@ from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, St
 from review import amounts, asked, wording
 from review.instants import instant, span
 from review.reading import Reading
+from review.seen import Seen
 
 
 def heading(reading: Reading) -> tuple[str, str]:
@@ -163,6 +164,10 @@ def _trouble(reading: Reading) -> str:
         return f"It turned up after all: {reading.there} holds {number}. One {reading.noun} was meant."
     if reading.trouble is Verdict.SEVERAL:
         count = len(seen.live) if seen and seen.verdict is Verdict.SEVERAL else 0
+        if count < 2 and reading.told_references:
+            known = reading.facts.destination_reference or "done"
+            also = " and ".join(reading.told_references)
+            return f"It is known as {known}, and was reported as {also} too. One {reading.noun} was meant."
         if count < 2:
             return f"More than one {reading.noun} carries its reference; one was meant."
         many = wording.first_up(wording.several(count, reading.noun))
@@ -248,8 +253,9 @@ def _uncertain(reading: Reading) -> str:
     if kind == CaseKind.MISSING:
         number = reading.facts.destination_reference or "it"
         return f"It was done: {there} held {number} once, and no longer does."
-    if kind == CaseKind.THERE_AFTER_ALL:
-        return f"It was closed as not done, and {there} holds it after all."
+    after_all = _after_all(reading) if kind == CaseKind.THERE_AFTER_ALL else ""
+    if after_all:
+        return after_all
     attempt = _last_in_doubt(reading)
     if attempt is None:
         return "It may already exist."
@@ -260,6 +266,21 @@ def _uncertain(reading: Reading) -> str:
         else f" Try {later} did nothing, which proves nothing of try {attempt.number}."
     )
     return f"{_silence(reading, attempt)} It may already exist.{rest}"
+
+
+def _after_all(reading: Reading) -> str:
+    """Say why what was closed as not done is open again; empty where a later check proves its absence."""
+    checks = (Seen.of(lookup) for lookup in reading.lookups)
+    latest = next((seen for seen in checks if seen.live or seen.proof), None)
+    if latest is not None and latest.live:
+        return f"It was closed as not done, and {reading.there} holds it after all."
+    if reading.told:
+        whose = "its sender" if reading.facts.by_tieout else "its automation"
+        done = any(event.data["outcome"] == Outcome.SUCCEEDED for event in reading.told)
+        under = f", as {' and '.join(reading.told_references)}" if reading.told_references else ""
+        what = f"done{under}" if done else "taken"
+        return f"It was closed as not done; {whose} has since reported that it was {what}."
+    return "" if latest is not None else "It was closed as not done, and taken up again. It may exist."
 
 
 def _silence(reading: Reading, attempt: Attempt) -> str:

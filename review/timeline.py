@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.models import Attempt, Lookup, Permit
+from ledger.models import Attempt, Event, Lookup, Permit
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import DOUBT, Outcome, Standing, State, Verdict
 from review import wording
@@ -84,8 +84,26 @@ def _try(reading: Reading, attempt: Attempt, *, doubt: bool) -> Entry:
     sent = "sent" if attempt.started_at else "claimed"
     by = "" if reading.facts.by_tieout else f" by {wording.who(attempt.actor)}"
     icon, result = _result(reading, attempt)
+    late = _late(reading, attempt)
+    if late:
+        result = f"{result.removesuffix(' Nothing was created.')} {late}"
     state = "uncertain" if doubt else "running" if attempt.closed_at is None else "pending"
     return Entry(at, icon, f"Try {attempt.number} {sent}{by}.", f" {result}", state)
+
+
+def _late(reading: Reading, attempt: Attempt) -> str:
+    """Say under which references a try was reported done, or that it was reported taken, after its end."""
+    told = [event.data for event in reversed(reading.events) if _is_late(event, attempt)]
+    done = [data["reference"] for data in told if data["outcome"] == Outcome.SUCCEEDED]
+    references = " and ".join(dict.fromkeys(filter(None, done)))
+    if done:
+        return f"Later reported as done: {references}." if references else "Later reported as done."
+    return "Later reported as taken." if told else ""
+
+
+def _is_late(event: Event, attempt: Attempt) -> bool:
+    there = (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+    return event.kind == "late" and event.attempt_id == attempt.pk and event.data["outcome"] in there
 
 
 def _result(reading: Reading, attempt: Attempt) -> tuple[str, str]:

@@ -1,9 +1,12 @@
 """The trail's events in words: who did what, and why."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from ledger.models import Event
+from ledger.rules.states import Outcome
 from review import wording
 
 _DID = {
@@ -11,7 +14,7 @@ _DID = {
     "claimed": "claimed a try.",
     "started": "began to send.",
     "recorded": "recorded what came back.",
-    "late": "reported late.",
+    "late": "reported late{told}.",
     "stray": "reported under a token that is not the try’s.",
     "expired": "ended a try whose sender fell silent.",
     "looked": "checked {there}.",
@@ -36,6 +39,13 @@ _DID = {
     "ask_voided": "ended the request.",
     "ask_lapsed": "let the request lapse.",
 }
+_OUTCOMES = {
+    Outcome.SUCCEEDED: "done",
+    Outcome.ACCEPTED: "taken",
+    Outcome.REJECTED: "refused",
+    Outcome.RETRYABLE: "not done",
+    Outcome.UNCERTAIN: "not known",
+}
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,16 @@ class Line:
     said: bool
 
 
+def _told(data: Mapping[str, Any]) -> str:
+    """Say what was reported late, and under which reference."""
+    what = _OUTCOMES.get(data.get("outcome", ""), "")
+    parts = (f": {what}" if what else "", f", as {data['reference']}" if data.get("reference") else "")
+    return "".join(parts)
+
+
 def line(event: Event, *, there: str) -> Line:
     """Return one event in words."""
     did = _DID.get(event.kind, f"{event.kind}.").replace("{there}", there)
     did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
+    did = did.replace("{told}", _told(event.data))
     return Line(event.at, wording.who(event.actor), did, event.reason, said=wording.is_person(event.actor))

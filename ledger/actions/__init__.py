@@ -17,6 +17,7 @@ from ledger.actions.reading import correction_of, corrections_of, facts, latest_
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
 from ledger.actions.submission import Submission, open_payload
+from ledger.actions.told import told_late
 from ledger.rules.outcomes import Report
 
 __all__ = [
@@ -66,5 +67,6 @@ __all__ = [
     "start",
     "submit",
     "take_back",
+    "told_late",
     "withdraw",
 ]

@@ -18,7 +18,9 @@ from datetime import UTC, datetime
 import pytest
 
 from ledger import actions
-from ledger.models import Operation
+from ledger.models import Attempt, Operation
+from ledger.rules.errors import OutcomeDiffers
+from ledger.rules.outcomes import Report
 from ledger.rules.states import CaseKind, Standing
 from ledger.worker.sweep import Sweep
 from review.reading import EVENTS_SHOWN
@@ -230,6 +232,53 @@ def test_the_verdict_is_empty_again_once_another_try_has_ended(durban: stories.D
     operation = durban.tried(durban.again(operation), stories.SILENT)
     says(operation, 'data-state="uncertain" data-verdict=""', "Not checked yet")
     says(operation, "before the last try ended")
+
+
+def told_late(attempt: Attempt, token: str, outcome: Report, *, actor: str) -> None:
+    with pytest.raises(OutcomeDiffers):
+        actions.record(attempt.uid, token=token, report=outcome, actor=actor)
+
+
+def test_what_is_only_reported_is_said_to_be_reported(durban: stories.Durban) -> None:
+    taken, attempt, token = durban.reminded(397)
+    stories.report(attempt, token, stories.REFUSED)
+    told_late(attempt, token, stories.TAKEN, actor="api:webshop")
+    says(taken, "its automation has since reported that it was taken.", "Later reported as taken.")
+    operation, attempt, token = durban.reminded(398)
+    stories.report(attempt, token, stories.REFUSED)
+    told_late(attempt, token, stories.done("MV-7"), actor="api:webshop")
+    says(
+        operation,
+        "It was closed as not done; its automation has since reported that it was done, as MV-7.",
+        "Mailroom refused it: status 422, The customer is blocked. Later reported as done: MV-7.",
+        "reported late: done, as MV-7.",
+    )
+    assert "holds it after all" not in shown(operation)
+    asked = browser_of("ann").get(f"/operations/{operation.uid}/confirm-with-reference/").content.decode()
+    assert re.search(r"Reported as\s*</dt>\s*<dd[^>]*>\s*(<[^>]+>\s*)*MV-7", asked)
+
+
+def test_a_later_check_says_more_than_a_report(durban: stories.Durban) -> None:
+    operation = durban.invoiced(483)
+    started = durban.started(operation)
+    assert started is not None
+    actions.record(started[0].uid, token=started[1], report=stories.REFUSED, actor="worker")
+    told_late(*started, stories.done("INV-7"), actor="worker")
+    says(operation, "its sender has since reported that it was done, as INV-7.")
+    durban.clock.advance(60)
+    durban.looked(operation, stories.ABSENT)
+    assert "has since reported" not in shown(operation)
+
+
+def test_another_record_that_is_only_reported_is_named(durban: stories.Durban) -> None:
+    operation = durban.invoiced(471)
+    started = durban.started(operation)
+    assert started is not None
+    actions.record(started[0].uid, token=started[1], report=stories.done("INV-1"), actor="worker")
+    told_late(*started, stories.done("INV-2"), actor="worker")
+    says(operation, "It is known as INV-1, and was reported as INV-2 too. One invoice was meant.")
+    asked = browser_of("ann").get(f"/operations/{operation.uid}/confirm-with-reference/").content.decode()
+    assert "Known as" in asked and "Reported as" in asked
 
 
 def test_a_correction_and_what_it_corrects_name_each_other(durban: stories.Durban) -> None:
