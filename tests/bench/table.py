@@ -7,6 +7,7 @@ from typing import Any
 from tests.bench.cells import MIXES, TITLES, Cell, ratio
 
 HEADINGS = ("", "callers", "operations a second", "lowest to highest", "by plain statements")
+PROFILE = "Where the time of one operation over HTTP goes (claim and outcome, one caller)"
 
 
 def figures(rates: dict[Cell, list[float]]) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ def plain(result: Mapping[str, Any]) -> str:
             for row in rows
         ]
     if result["stages"]:
-        parts.append("\nWhere the time of one operation over HTTP goes (claim and outcome, one caller, µs)")
+        parts.append(f"\n{PROFILE} (µs)")
         parts += [
             f"{name:40}{spent:8,.0f}{spent / sum(result['stages'].values()):8.0%}"
             for name, spent in result["stages"].items()
@@ -66,11 +67,15 @@ def _set(cell: str, width: int, at: int) -> str:
 
 
 def readme(result: Mapping[str, Any]) -> str:
-    """Write the tables for the README, as `make bench README=1` prints them."""
+    """Write the tables for the README, as `make bench BENCH=--readme` prints them."""
     parts = [about(result)]
     for mix, title in MIXES.items():
         parts += [f"\n{title}:\n", "| | " + " | ".join(HEADINGS[1:]) + " |", "|---|---:|---:|---:|---:|"]
         parts += ["| " + " | ".join(row) + " |" for row in lines(result["figures"], mix=mix)]
+    if result["stages"]:
+        whole = sum(result["stages"].values())
+        parts += [f"\n{PROFILE}:\n", "| | µs | |", "|---|---:|---:|"]
+        parts += [f"| {name} | {spent:,.0f} | {spent / whole:.0%} |" for name, spent in result["stages"].items()]
     return "\n".join(parts)
 
 
