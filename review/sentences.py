@@ -152,7 +152,7 @@ def _latest_outcome(reading: Reading) -> Outcome | None:
 
 
 def _both(reading: Reading) -> bool:
-    """Say whether it turned up after its correction was made."""
+    """Say whether it stands beside its correction."""
     kind = reading.case.kind if reading.case else ""
     return reading.state is State.COMPLETED and kind == CaseKind.BOTH_THERE
 
@@ -161,7 +161,8 @@ def _trouble(reading: Reading) -> str:
     seen = reading.seen
     if _both(reading):
         number = reading.facts.destination_reference or "it"
-        return f"It turned up after all: {reading.there} holds {number}. One {reading.noun} was meant."
+        meant = f"One {reading.noun} was meant: reverse the other there."
+        return f"{reading.there} holds {number}, and its correction is there, too. {meant}"
     if reading.trouble is Verdict.SEVERAL:
         count = len(seen.live) if seen and seen.verdict is Verdict.SEVERAL else 0
         if count < 2 and reading.told_references:

@@ -4,7 +4,6 @@ import uuid
 from datetime import datetime, timedelta
 
 from ledger.actions.changing import change, locked
-from ledger.actions.reading import original_moved
 from ledger.models import Case, Lookup, Operation, Permit
 from ledger.rules.states import CaseKind, State
 
@@ -100,7 +99,8 @@ def tie_corrected(done: Operation, now: datetime) -> None:
     """Tie what is locked and has just completed to what it corrects, or to the corrections made of it.
 
     A completed correction closes the case that it answers; the state of what it corrects stays what is known.
-    Doubt is not answered by it, nor that several are there: more than one is still too many.
+    Doubt is not answered by it, nor that several are there: more than one is still too many. Where what it
+    corrects was done, both stand, and a person sees to it that one of them is reversed.
     """
     if done.corrects_id is None:
         _hold_both(done, now)
@@ -115,22 +115,23 @@ def also_there(operation: Operation) -> Operation | None:
 
 
 def _hold_both(operation: Operation, now: datetime) -> None:
-    """Ask a person where an operation turned up although a correction of it went out: one is too many."""
+    """Ask a person where an operation stands beside a correction of it: one is too many."""
     other = also_there(operation)
     if other is not None:
         known = "is done, too" if other.state == State.COMPLETED else "may be there, too"
-        reason = f"It turned up after all, and its correction {other.key} {known}."
+        reason = f"It stands at the destination, and its correction {other.key} {known}."
         data: dict[str, object] = {"correction": str(other.uid)}
         hold_locked(operation, CaseKind.BOTH_THERE, actor="policy", reason=reason, now=now, data=data)
 
 
 def _close_corrected(correction: Operation, original_id: int) -> None:
     with locked(original_id) as (operation, now):
-        if operation.state == State.COMPLETED and original_moved(correction):
-            _hold_both(operation, now)
-            return
         case = operation.cases.open().first()
-        if case is None or case.kind == CaseKind.SEVERAL or operation.state == State.UNCERTAIN:
+        if case is not None and case.kind == CaseKind.SEVERAL:
+            return
+        if operation.state == State.COMPLETED:
+            _hold_both(operation, now)
+        if case is None or operation.state != State.FAILED:
             return
         reason = f"Its correction {correction.key} is done."
         data: dict[str, object] = {"correction": str(correction.uid)}

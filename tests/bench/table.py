@@ -73,9 +73,10 @@ def readme(result: Mapping[str, Any]) -> str:
         parts += [f"\n{title}:\n", "| | " + " | ".join(HEADINGS[1:]) + " |", "|---|---:|---:|---:|---:|"]
         parts += ["| " + " | ".join(row) + " |" for row in lines(result["figures"], mix=mix)]
     if result["stages"]:
-        whole = sum(result["stages"].values())
+        stages = result["stages"]
+        whole = sum(stages.values())
         parts += [f"\n{PROFILE}:\n", "| | µs | |", "|---|---:|---:|"]
-        parts += [f"| {name} | {spent:,.0f} | {spent / whole:.0%} |" for name, spent in result["stages"].items()]
+        parts += [f"| {name} | {spent:,.0f} | {spent / whole:.0%} |" for name, spent in stages.items()]
     return "\n".join(parts)
 
 

@@ -193,14 +193,16 @@ def test_34_when_it_is_done_the_original_s_case_closes_and_its_state_stays(clock
     assert closed.data["correction"] == str(made.uid)
     answer = original(kind, "failed")
     assert (answer.decision, answer.replayed, answer.attempt) == ("skip", True, None)
-    # The same where a check completes it, and where the original was done and differed.
+    # Where the original was done and differed, both stand now, and a person sees to the one that is too many.
     differs = make.tried(kind, make.done("INV-3"), key="differs")
     actions.hold(differs.pk, kind=CaseKind.DIFFERS, actor="policy", reason="Not as meant.")
     made = finished(corrected(differs), kind, make.SILENCE)
     assert make.case_of(differs) == CaseKind.DIFFERS
     make.looked(made, make.there(made, "INV-4", amount="1140.00"))
-    assert (sound(made).state, make.case_of(sound(differs))) == (State.COMPLETED, "")
-    assert sound(differs).state == State.COMPLETED
+    assert (sound(made).state, make.case_of(sound(differs))) == (State.COMPLETED, CaseKind.BOTH_THERE)
+    word: dict[str, Any] = {"actor": "ann", "reason": "INV-3 is reversed.", "reference": "INV-4"}
+    actions.attest(differs.pk, **word, command_id=uuid.uuid4())
+    assert (sound(differs).state, make.case_of(sound(differs))) == (State.COMPLETED, "")
 
 
 def test_a_correction_does_not_answer_that_several_are_there_or_that_one_may_be(clock: Clock) -> None:

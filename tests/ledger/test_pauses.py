@@ -352,7 +352,7 @@ def test_what_is_refused_again_is_another_pause_and_an_old_one_asks_nothing_twic
 
 def test_it_is_resumed_from_the_command_line_too(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     make.tried(make.kind(), UNKNOWN_TO_THEM)
-    with pytest.raises(CommandError, match=r'"boks" is not a destination\. There is: books'):
+    with pytest.raises(CommandError, match=r'"boks" is not a destination\. Known: books'):
         call_command("resume", "boks", reason="New token.")
     call_command("resume", "books", reason="New token.")
     assert "Durban Books is resumed" in capsys.readouterr().out

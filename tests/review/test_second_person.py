@@ -233,7 +233,7 @@ def test_correcting_what_may_have_happened_says_what_changes_and_what_if_the_fir
     for part in (
         "It is there, and so may be its correction",
         "Done, but doubled",
-        "It turned up after all: Durban Books holds INV-1. One invoice was meant.",
+        "Durban Books holds INV-1, and its correction is there, too. One invoice was meant: reverse",
         "Keep one, reverse the other in Durban Books, then confirm here which one counts.",
     ):
         assert part in shown, part

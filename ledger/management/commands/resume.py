@@ -44,5 +44,5 @@ def _named(name: str) -> Destination:
         return destination
     known = sorted(Destination.objects.values_list("name", flat=True))
     close = difflib.get_close_matches(name, known, n=1)
-    there = f"There is: {', '.join(close or known)}." if known else "There is none yet; run configure first."
+    there = f"Known: {', '.join(close or known)}." if known else "There is none yet; run configure first."
     raise CommandError(f'"{name}" is not a destination. {there}')
