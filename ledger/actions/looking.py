@@ -50,18 +50,22 @@ def keep_lookup(
             control_reference=control_reference,
             listed=listed,
         )
-        match State(operation.state):
-            case State.UNCERTAIN:
-                resolving.advance(operation, now)
-            case State.FAILED:
-                _failed(operation, lookup, now)
-            case State.COMPLETED:
-                _completed(operation, lookup, now)
-            case State.PENDING:
-                _pending(operation, lookup, now, listed=listed)
-            case State.RUNNING:
-                pass
+        _follow(operation, lookup, now, listed=listed)
         return lookup
+
+
+def _follow(operation: Operation, lookup: Lookup, now: datetime, *, listed: bool) -> None:
+    match State(operation.state):
+        case State.UNCERTAIN:
+            resolving.advance(operation, now)
+        case State.FAILED:
+            _failed(operation, lookup, now)
+        case State.COMPLETED:
+            _completed(operation, lookup, now)
+        case State.PENDING:
+            _pending(operation, lookup, now, listed=listed)
+        case State.RUNNING:
+            pass
 
 
 def _kept(operation: Operation, command_id: uuid.UUID | None) -> Lookup:
@@ -102,18 +106,22 @@ def _store(
         actor=actor,
         reason=reason,
         command_id=command_id,
-        data={
-            "lookup": str(lookup.uid),
-            "verdict": found.verdict,
-            "proof": proof,
-            "records": len(found.records),
-            "others": found.others,
-        },
+        data=_summary(lookup, found),
         look_count=operation.look_count + 1 if _blind(operation, lookup) else 0,
         taken_at=asked_at if _takes(operation, found) else operation.taken_at,
     )
     void_changed(operation)
     return lookup
+
+
+def _summary(lookup: Lookup, found: Found) -> dict[str, object]:
+    return {
+        "lookup": str(lookup.uid),
+        "verdict": found.verdict,
+        "proof": lookup.proof,
+        "records": len(found.records),
+        "others": found.others,
+    }
 
 
 def _blind(operation: Operation, lookup: Lookup) -> bool:
