@@ -14,6 +14,7 @@ from ninja.errors import HttpError, ValidationError
 from ledger.door import answers, wrongs
 from ledger.models import Operation
 from ledger.rules.errors import (
+    CorrectionOpen,
     Malformed,
     NotFound,
     PayloadChanged,
@@ -49,6 +50,8 @@ def answer(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
     if isinstance(about, Operation):
         changed = isinstance(refusal, PayloadChanged)
         decision = "refuse" if changed else answers.standing(about)
+        if isinstance(refusal, CorrectionOpen):
+            decision = "hold"  # whatever its original stands at: what was asked for is not done
         refusal.members = {**answers.told(request, about, decision=decision), **refusal.members}
         if changed:
             refusal.members["correct_at"] = answers.correct_at(request, about)

@@ -54,6 +54,15 @@ def test_what_is_in_doubt_needs_an_override_and_what_runs_an_answer(api: Api) ->
     assert 'Post it with "override"' in told["detail"]
 
 
+def test_what_is_done_is_not_skipped_where_its_correction_is_under_way(api: Api) -> None:
+    answer = api.outcome(api.claimed(new_key("reminder")), "succeeded", destination_reference="MAIL-1")
+    operation = answer.json()["operation"]
+    assert corrected(api, operation).status_code == 201
+    told = problem(corrected(api, operation, payload={**MEANT, "total": "1.00"}), 409, "correction-open")
+    assert (told["decision"], told["retry"]) == ("hold", "after-review")
+    assert told["case"] == operation["page"]
+
+
 def test_the_caller_claims_it_by_its_key_and_is_told_what_to_send(api: Api) -> None:
     key = new_key("reminder")
     operation = refused(api, key)
