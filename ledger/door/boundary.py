@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from io import BytesIO
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from ledger.door import bodies, problems
@@ -23,14 +23,24 @@ class Boundary:
         try:
             body = bodies.whole(request)
         except TieoutError as refusal:
-            return self._ended(problems.document(refusal))
+            return self._ended(self._unread(request, refusal))
         request._body, request._stream = body, BytesIO(body)
         response = self.get_response(request)
-        if not f"{request.path_info}/".startswith(PREFIX):
+        if not self._is_api(request):
             return response
         if response.status_code >= 300 and response.get("Content-Type") != problems.CONTENT_TYPE:
             response = problems.for_status(response)
         return self._ended(response)
+
+    @staticmethod
+    def _is_api(request: HttpRequest) -> bool:
+        return f"{request.path_info}/".startswith(PREFIX)
+
+    def _unread(self, request: HttpRequest, refusal: TieoutError) -> HttpResponseBase:
+        """Refuse a body that was not read: with a problem document, to a person in a sentence."""
+        if self._is_api(request):
+            return problems.document(refusal)
+        return HttpResponse(refusal.detail, status=refusal.status, content_type="text/plain; charset=utf-8")
 
     @staticmethod
     def _ended(response: HttpResponseBase) -> HttpResponseBase:

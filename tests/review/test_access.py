@@ -132,6 +132,12 @@ def test_a_form_without_its_token_is_refused_in_words(durban: stories.Durban) ->
     assert not operation.permits.exists()
 
 
+def test_a_form_that_is_too_large_is_refused_in_words(database: Database) -> None:
+    answer = browser_of("ann").post("/queue/", {"reason": "x" * (1024 * 1024)})
+    assert (answer.status_code, answer["Content-Type"]) == (413, "text/plain; charset=utf-8")
+    assert answer.content.startswith(b"The request is larger than 1024 KiB.")
+
+
 def test_signing_in_is_paused_after_five_wrong_passwords(database: Database) -> None:
     person("ann")
     form = {"login": "ann", "password": "wrong"}
