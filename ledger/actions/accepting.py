@@ -28,9 +28,12 @@ from ledger.rules import keys, tokens
 from ledger.rules.decisions import Next, Step
 from ledger.rules.errors import AttemptIdElsewhere, LostRace, Malformed, WrongDoor
 from ledger.rules.leases import LEASE_MAX_S
+from ledger.rules.redaction import redact_text
 from ledger.rules.states import State
 
 Decision = Literal["proceed", "wait", "hold", "skip", "refuse"]
+
+RUN_MAX = 200
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
         lease_s=lease_s,
         started=submission.attempt_id is None,
         caller_id=submission.attempt_id,
-        run=submission.source.get("run", ""),
+        run=redact_text(submission.source.get("run", ""), RUN_MAX),
     )
     try:
         written = _accept(submission, prepared, actor=actor, ticket=ticket)
@@ -152,14 +155,16 @@ def _values(
     submission: Submission, prepared: Prepared, *, actor: str, ticket: claiming.Ticket | None
 ) -> dict[str, Any]:
     kind = prepared.operation_type
-    source = submission.source
+    source = dict(submission.source)
+    if "run" in source:
+        source["run"] = redact_text(source["run"], RUN_MAX)
     return {
         "uid": prepared.uid,
         "type_id": kind.pk,
         "version": version(kind),
         "key": prepared.key,
-        "description": submission.description,
-        "subject": submission.subject,
+        "description": redact_text(submission.description),
+        "subject": redact_text(submission.subject),
         "amount": prepared.amount,
         "currency": prepared.currency,
         "source_system": source.get("system", ""),
@@ -171,7 +176,7 @@ def _values(
         "idempotency_key": key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
         "actor": actor,
         "run": source.get("run", ""),
-        "data": json.dumps({"source": {**source}} if source else {}),
+        "data": json.dumps({"source": source} if source else {}),
         "claimed": ticket is not None,
         "started": ticket is not None and ticket.started,
         "lease_s": ticket.lease_s if ticket else 0,

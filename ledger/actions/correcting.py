@@ -34,7 +34,7 @@ from ledger.rules.errors import (
 )
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
-from ledger.rules.redaction import redact_name
+from ledger.rules.redaction import redact_name, redact_text
 from ledger.rules.states import UNFINISHED, State
 
 PATHS_TOLD = 50
@@ -255,6 +255,10 @@ def _stand_back(operation: Operation, order: Ordered, data: dict[str, object], n
     )
 
 
+def _words(said: str | None, before: str) -> str:
+    return before if said is None else redact_text(said)
+
+
 def _insert(
     operation: Operation, prepared: Prepared, meant: Correction, *, number: int, order: Ordered, now: datetime
 ) -> Operation:
@@ -266,8 +270,8 @@ def _insert(
                 operation_type=kind,
                 key=prepared.key,
                 state=State.PENDING,
-                description=operation.description if meant.description is None else meant.description,
-                subject=operation.subject if meant.subject is None else meant.subject,
+                description=_words(meant.description, operation.description),
+                subject=_words(meant.subject, operation.subject),
                 amount=prepared.amount,
                 currency=prepared.currency,
                 source_system=operation.source_system,

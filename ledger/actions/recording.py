@@ -3,6 +3,7 @@
 import hashlib
 import json
 import uuid
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ from ledger.rules import tokens
 from ledger.rules.digests import canonical, same
 from ledger.rules.errors import OutcomeDiffers, StaleToken, TieoutError
 from ledger.rules.outcomes import Report
-from ledger.rules.redaction import redact_text
+from ledger.rules.redaction import REDACTED, redact_text
 from ledger.rules.states import Evidence, Outcome, State
 
 KEPT = "What was reported is kept as evidence."
@@ -35,6 +36,8 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
     Raises StaleToken for what comes under another token, from which nothing follows, and OutcomeDiffers for
     what contradicts; both are kept.
     """
+    if report.error_code and redact_text(report.error_code) != report.error_code:
+        report = replace(report, error_code=REDACTED)
     if report.outcome is Outcome.SUCCEEDED:
         completed = _complete(attempt_uid, token=token, report=report, actor=actor)
         if completed is not None:

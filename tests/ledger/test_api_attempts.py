@@ -216,6 +216,24 @@ def test_what_came_back_is_kept_without_secrets(api: Api) -> None:
     assert "abcdefghijklmnop" not in whole
 
 
+def test_nothing_that_is_for_people_keeps_a_secret(api: Api) -> None:
+    """Whatever is no identifier is redacted where it is taken in: by claim, by submission, by correction."""
+    secret, key = "sk_live_abcdefgh12345678", new_key()
+    words = {"description": f"Key {secret}", "subject": f"token={secret}"}
+    source = {"system": "webshop", "reference": "483", "run": f"Bearer {secret}"}
+    held = api.claimed(key, source=source, **words)
+    api.outcome(held, "rejected", http_status=422, error_code=f"key={secret}")
+    problem(api.outcome(held, "uncertain", error_code=secret), 409, "outcome-differs")
+    wrong = operation_with(held)
+    correction = {"payload": {**PAYLOAD, "order": "484"}, "who": "ann", "why": "It was wrong.", **words}
+    assert api.post(f"operations/{wrong.uid}/correction", correction).status_code == 201
+    assert api.submit(new_key(), source=source, **words).status_code == 202
+    for table in (Operation, Attempt, Event):
+        assert secret not in str(list(table.objects.values())), table
+    assert Attempt.objects.get(uid=held["id"]).run == "Bearer [redacted]"
+    assert (wrong.source_reference, wrong.subject) == ("483", "token=[redacted]")
+
+
 # --- read
 
 
