@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
@@ -74,14 +75,19 @@ def test_slow_bodies_of_strangers_end_with_408_and_the_server_goes_on(api: Api) 
         ("/accounts/login/", "Content-Length: 1000"),
         ("/api/v1/operations", "Transfer-Encoding: chunked"),
     ]
-    senders = []
-    for path, framing in (kinds * 3)[:8]:  # as many as the server has threads
-        sender = socket.create_connection((host.hostname, host.port or 80), timeout=60)
-        sender.sendall(f"POST {path} HTTP/1.1\r\nHost: {host.netloc}\r\n{framing}\r\n\r\n5".encode())
-        senders.append(sender)
-    assert api.http.get("/healthz", timeout=60).status_code == 200
-    for sender in senders:
-        with sender, sender.makefile("rb") as said:
-            head, _, body = said.read().partition(b"\r\n\r\n")  # to its end: the connection is closed
-        assert head.startswith(b"HTTP/1.1 408 ")
-        assert json.loads(body)["type"] == "/problems/too-slow"
+    with ExitStack() as opened:
+        senders = []
+        for path, framing in (kinds * 3)[:8]:  # as many as the server has threads
+            sender = socket.create_connection((host.hostname, host.port or 80), timeout=60)
+            opened.enter_context(sender)
+            sender.sendall(f"POST {path} HTTP/1.1\r\nHost: {host.netloc}\r\n{framing}\r\n\r\n5".encode())
+            senders.append((path, sender))
+        assert api.http.get("/healthz", timeout=60).status_code == 200
+        for path, sender in senders:
+            with sender.makefile("rb") as said:
+                head, _, body = said.read().partition(b"\r\n\r\n")  # to its end: the connection is closed
+            assert head.startswith(b"HTTP/1.1 408 ")
+            if path.startswith("/api/"):
+                assert json.loads(body)["type"] == "/problems/too-slow"
+            else:  # a person reads a sentence
+                assert b"The request was not whole after 15 seconds. Send it again." in body
