@@ -64,8 +64,9 @@ class Worker:
     @property
     def sentinel(self) -> psutil.Process:
         """The process that watches over the cluster's workers."""
-        assert self.main is not None
-        return self.main.children()[0]
+        main = self.main
+        assert main is not None
+        return main.children()[0]
 
     @property
     def hands(self) -> list[psutil.Process]:
@@ -74,8 +75,9 @@ class Worker:
 
     def cluster(self) -> list[psutil.Process]:
         """Every process of its cluster that has not ended meanwhile."""
+        main = self.main  # read once: it may end between two looks
         try:
-            return [] if self.main is None else [self.main, *self.main.children(recursive=True)]
+            return [] if main is None else [main, *main.children(recursive=True)]
         except psutil.NoSuchProcess:
             return []
 
