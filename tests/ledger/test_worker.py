@@ -110,13 +110,16 @@ def test_a_killed_head_leaves_nobody_executing(worker: Worker) -> None:
     gone(everything)
 
 
-def test_a_cluster_frozen_by_the_death_of_an_idle_worker_is_brought_back(worker: Worker) -> None:
+def test_a_cluster_frozen_by_the_death_of_an_idle_worker_is_brought_back(
+    worker: Worker, words: Words
+) -> None:
     """The idle worker that waits for a task holds the queue's lock; killed, nobody gets a task any more."""
     everything = worker.cluster()
     for idle in worker.hands[:2]:
         idle.kill()
     gone(everything, seconds=BACK_S)
     worker.beats_again(seconds=BACK_S)
+    assert words.count("Nothing went through the queue for 12 s") == 1
 
 
 def test_all_of_it_killed_in_a_send_and_started_again_makes_one_effect(
