@@ -29,12 +29,12 @@ def by_rules(name: str, act: Callable[[OperationType], Told]) -> Told:
     `act` must raise LostRace where the statement that writes finds another version. Raises NotFound, and
     whatever `act` raises by the rules in force.
     """
-    kind = _remembered.get(name) or _read(name)
+    kind = _remembered.get(name) or read(name)
     while True:
         try:
             return act(kind)
         except TieoutError:
-            present = _read(name)
+            present = read(name)
             if version(present) == version(kind):
                 raise
             kind = present
@@ -46,7 +46,8 @@ def version(kind: OperationType) -> str:
     return found
 
 
-def _read(name: str) -> OperationType:
+def read(name: str) -> OperationType:
+    """Read an operation type anew, with its destination; NotFound names it."""
     kinds = OperationType.objects.select_related("destination").annotate(version=_VERSION)
     kind = kinds.filter(name=name).first()
     if kind is None:

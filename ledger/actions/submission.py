@@ -14,7 +14,7 @@ from ledger.models import Operation, OperationType
 from ledger.rules import digests, keys, money, placeholders, sealing
 from ledger.rules.decisions import GONE
 from ledger.rules.digests import Keyring
-from ledger.rules.errors import Malformed, NotFound, PayloadChanged
+from ledger.rules.errors import Malformed, PayloadChanged
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,6 @@ def key_for(kind: OperationType, key: str, *, generation: int, key_max: int) -> 
         generation=generation,
         key_max=key_max,
     )
-
-
-def type_named(name: str) -> OperationType:
-    """Return an operation type with its destination; NotFound names it."""
-    kind = OperationType.objects.select_related("destination").filter(name=name).first()
-    if kind is None:
-        raise NotFound(f'There is no operation type "{name}". An administrator adds it with `configure`.')
-    return kind
 
 
 def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = None) -> Prepared:

@@ -6,9 +6,8 @@ from django.db.models import Q
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
-from ledger.actions import statements
+from ledger.actions import kinds, statements
 from ledger.actions.statements import stored
-from ledger.actions.submission import type_named
 from ledger.models import ApiToken, OperationType
 from ledger.rules.errors import TypeNotAllowed, Unauthenticated
 from ledger.rules.tokens import token_hash
@@ -53,7 +52,7 @@ def types(request: HttpRequest, name: str | None) -> list[OperationType]:
     """
     if name is not None:
         require(request, name)
-        return [type_named(name)]
+        return [kinds.read(name)]
     covered = caller(request).types
     return list(OperationType.objects.filter(Q(name__in=covered) if covered else Q()))
 

@@ -65,16 +65,6 @@ CREATE TRIGGER permit_approved BEFORE INSERT ON ledger_permit
 
 -- Nobody's word alone takes an operation out of doubt where it takes two. Looked at when the transaction commits.
 
-CREATE FUNCTION ledger_approved(operation bigint, asked text) RETURNS boolean LANGUAGE sql
-    SET search_path = public, pg_temp AS $$
-    SELECT EXISTS (
-        SELECT FROM ledger_approval AS a
-        JOIN ledger_event AS e ON e.operation_id = a.operation_id AND e.data ->> 'approval' = a.uid::text
-        WHERE a.operation_id = operation AND a.action = asked AND a.answer = 'approved'
-            AND e.kind = 'ask_approved' AND e.tx = pg_current_xact_id()
-    )
-$$;
-
 -- Absent for certain, or declined: as a look-up since the last try has found it.
 CREATE FUNCTION ledger_seen_not_done(operation bigint) RETURNS boolean LANGUAGE sql
     SET search_path = public, pg_temp AS $$

@@ -36,14 +36,14 @@ CREATE TRIGGER permit_stays BEFORE DELETE ON ledger_permit FOR EACH ROW EXECUTE 
 CREATE TRIGGER lookup_stays BEFORE UPDATE OR DELETE ON ledger_lookup FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 CREATE TRIGGER command_stays BEFORE UPDATE OR DELETE ON ledger_command FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
 
--- What may have happened is corrected by two people only: what was approved in this transaction, and nothing else.
-CREATE FUNCTION ledger_correction_approved(original bigint, meant text) RETURNS boolean LANGUAGE plpgsql
+-- Where it takes two people, only what was approved in this transaction counts, and nothing else than was meant.
+CREATE FUNCTION ledger_approved(operation bigint, asked text, meant text DEFAULT NULL) RETURNS boolean LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
     RETURN EXISTS (
         SELECT FROM ledger_approval AS a
         JOIN ledger_event AS e ON e.operation_id = a.operation_id AND e.data ->> 'approval' = a.uid::text
-        WHERE a.operation_id = original AND a.action = 'override_correct' AND a.answer = 'approved'
+        WHERE a.operation_id = operation AND a.action = asked AND a.answer = 'approved'
             AND (meant IS NULL OR a.meant_digest = meant)
             AND e.kind = 'ask_approved' AND e.tx = pg_current_xact_id()
     );
@@ -66,7 +66,7 @@ BEGIN
                 USING ERRCODE = 'check_violation';
         END IF;
         IF EXISTS (SELECT FROM ledger_operation WHERE id = NEW.corrects_id AND state = 'uncertain')
-           AND NOT ledger_correction_approved(NEW.corrects_id, NEW.payload_digest) THEN
+           AND NOT ledger_approved(NEW.corrects_id, 'override_correct', NEW.payload_digest) THEN
             RAISE EXCEPTION 'what may have happened is corrected as was approved, or not at all'
                 USING ERRCODE = 'check_violation';
         END IF;
@@ -99,7 +99,7 @@ BEGIN
         RAISE EXCEPTION 'a corrected operation never runs again' USING ERRCODE = 'check_violation';
     END IF;
     IF OLD.corrected_at IS NULL AND NEW.corrected_at IS NOT NULL AND NEW.state NOT IN ('failed', 'completed')
-       AND NOT (NEW.state = 'uncertain' AND ledger_correction_approved(NEW.id, NULL)) THEN
+       AND NOT (NEW.state = 'uncertain' AND ledger_approved(NEW.id, 'override_correct')) THEN
         RAISE EXCEPTION 'a correction waits until it is known what happened' USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.revision = OLD.revision AND
