@@ -1,7 +1,7 @@
 """The configuration file (TOML) becomes rows of both floors: all of it, or nothing.
 
-`source` reads the text, `layout` and `sections` its shape; the `…_checks` look at what no section can know
-alone; `rows` says what changes and writes it.
+`source` reads the text, `defaults` puts presets under it, `layout` and `sections` read its shape; the
+`…_checks` look at what no section can know alone; `rows` says what changes and writes it.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from pathlib import Path
 from django.db import connection, transaction
 
 from reconcile.configuration import rows, source
+from reconcile.configuration.defaults import fill
 from reconcile.configuration.destination_checks import check_destination
 from reconcile.configuration.layout import Layout, lay_out
 from reconcile.configuration.plan_checks import check_automation, check_plan
@@ -25,10 +26,11 @@ LOCK = 0x71E0C0F6
 
 @dataclass(frozen=True)
 class Configured:
-    """What a file changed, or would change, a line each; and what people should know about it."""
+    """What a file changed, or would change; what people should know of it; what its presets brought."""
 
     changes: list[str]
     notes: list[str]
+    brought: list[str]
 
 
 def configure(file: Path, *, check: bool = False) -> Configured:
@@ -40,17 +42,18 @@ def configure(file: Path, *, check: bool = False) -> Configured:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        layout = _checked(read)
+        wrongs = Wrongs(partial=bool(read.not_toml))
+        filled = fill(read, wrongs)
+        layout = _checked(filled.source, wrongs)
         changes = rows.changes(layout)
         if not check:
             for change in changes:
                 rows.write(change, reason=f"Configuration file {read.name}"[:1000])
         notes = [*layout.notes, *_stays(layout)]
-    return Configured([str(change) for change in changes], notes)
+    return Configured([str(change) for change in changes], notes, filled.brought)
 
 
-def _checked(read: Source) -> Layout:
-    wrongs = Wrongs(partial=bool(read.not_toml))
+def _checked(read: Source, wrongs: Wrongs) -> Layout:
     layout = lay_out(read.data, wrongs)
     if read.not_toml:
         # What depends on other lines is not judged while some of them cannot be read.

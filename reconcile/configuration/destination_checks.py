@@ -36,7 +36,7 @@ def _check_connector(part: Part, connector: str, wrongs: Wrongs) -> None:
         )
         wrongs.add(path, f'The connector "{connector}" is not available yet.', remedy)
     elif connector == "http":
-        if "base_url" not in part.raw:
+        if "base_url" not in part.raw and not wrongs.misses(part.path):
             remedy = 'Add the line: base_url = "https://books.example.com".'
             wrongs.add((*part.path, "base_url"), "base_url is missing.", remedy)
     elif why := _not_importable(connector):

@@ -38,12 +38,14 @@ class DestinationHead(Section):
     entity: Text200
     connector: Text200 = "http"
     account: Text200 = "main"
+    preset: str | None = None
 
 
 class TypeHead(Section):
     """What an operation type is called, who performs it and who answers for it; durations are seconds."""
 
     destination: str
+    preset: str | None = None
     performed_by: Literal["tieout", "caller"]
     label: Text200 | None = None
     noun: Text60 | None = None
@@ -188,7 +190,7 @@ def _read(
         section = kind.model_validate_json(json.dumps(raw), strict=True, by_alias=True, by_name=False)
     except ValidationError as refused:
         for error in refused.errors(include_url=False):
-            if wrongs.partial and error["type"] == "missing":
+            if wrongs.misses(path) and error["type"] == "missing":
                 continue
             place = tuple(step for step in error["loc"] if step != "[key]")
             if wrongs.has((*path, *place)):

@@ -96,6 +96,8 @@ def _check_fixed(part: Part, wrongs: Wrongs) -> None:
 
 
 def _check_needed(part: Part, wrongs: Wrongs) -> None:
+    if wrongs.misses(part.path):
+        return
     if part.raw.get("performed_by") == "tieout" and "send" not in part.raw:
         remedy = (
             f'Add a section [{dotted((*part.path, "send"))}] with its path, or write performed_by = "caller".'

@@ -33,11 +33,17 @@ class Wrongs:
     found: list[Wrong] = field(default_factory=list)
     partial: bool = False
     """Some lines could not be read at all, so that nothing can be called missing."""
+    incomplete: set[Path] = field(default_factory=set)
+    """Sections whose preset is not there, so that nothing in them can be called missing either."""
 
     def add(self, path: Path, what: str, remedy: str) -> None:
         """Note what is wrong at a path, unless it was complained about before."""
         if all(wrong.path != path for wrong in self.found):
             self.found.append(Wrong(what=what, remedy=remedy, path=path))
+
+    def misses(self, path: Path) -> bool:
+        """Say whether lines that were meant for this section could not be read."""
+        return self.partial or path[:2] in self.incomplete
 
     def has(self, path: Path) -> bool:
         """Say whether this place, or one inside it, was complained about."""

@@ -40,6 +40,8 @@ class Command(BaseCommand):
         self._say(file, done, check=options["check"])
 
     def _say(self, file: Path, done: Configured, *, check: bool) -> None:
+        for line in done.brought if check else ():
+            self.stdout.write(f"< {line}")
         for line in done.changes:
             self.stdout.write(line)
         for note in done.notes:
