@@ -11,7 +11,7 @@ from django.db.models import F
 from ledger.destinations import lookups
 from ledger.models import Operation, OperationType, database_now
 from ledger.rules.errors import TieoutError
-from ledger.rules.records import read_instant
+from ledger.rules.moments import read_instant
 from ledger.rules.states import Verdict
 from reconcile import comparing, leasing
 from reconcile.classes import ItemClass

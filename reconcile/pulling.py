@@ -225,7 +225,8 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
     )
     # What is blank names nothing: two such records are two, and neither is anybody's.
     identity, reference = (text if text.strip() else "" for text in (identity, reference))
-    moment = records.search(map.occurred_at, item)
+    unplaced: tuple[datetime | None, date | None] = (None, None)
+    occurred_at, occurred_on = part("occurred_at", lambda: records.read_moment(map, item), unplaced)
     blank = {"id": not identity, "status": map.status and not status, "amount": map.amount and amount is None}
     for name in filter(blank.get, blank):
         wrong.setdefault(name, f"it has no {name}")
@@ -238,8 +239,8 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
         currency=currency,
         status=records.shown(status),
         standing=(standing or Standing.PENDING).value,
-        occurred_at=records.read_instant(moment),
-        occurred_on=records.read_day(moment),
+        occurred_at=occurred_at,
+        occurred_on=occurred_on,
         why=unreadable or ("" if reference else NO_REFERENCE),
     )
 

@@ -172,19 +172,19 @@ def _with_set(submission: Submission, kind: OperationType, key: str, *, writes: 
         raise Malformed("payload is missing.")
     if kind.how.send is None or not kind.how.send.set:
         return payload
+    source = {f"source.{name}": value for name, value in submission.source.items()}
     values = {
         "key": key,
         "type": kind.name,
-        "amount": submission.amount or "",
-        "currency": submission.currency or "",
-        **{f"source.{name}": value for name, value in submission.source.items()},
+        **placeholders.of_money(*_money(submission), kind.how.record),
+        **source,
     }
     if writes:
         return placeholders.apply_set(payload, kind.how.send.set, values)
     missing = placeholders.missing_set(payload, kind.how.send.set, values)
     if missing:
         raise Malformed(
-            f"The payload must carry the operation's key, so that a check can find it: {', '.join(missing)}.",
+            f"The payload must carry what the rules of {kind.name} ask for: {', '.join(missing)}.",
             missing=missing,
         )
     return payload

@@ -3,7 +3,6 @@
 import math
 import time
 import uuid
-from collections.abc import Mapping
 from dataclasses import replace
 
 from ledger import actions
@@ -15,10 +14,10 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.models import Lookup, Operation, database_now
-from ledger.rules import money
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Conflict, TieoutError
 from ledger.rules.facts import REFUSES_US
+from ledger.rules.placeholders import Values, of_money
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
 
@@ -100,16 +99,12 @@ def _looked(operation: Operation, request: LookRequest) -> Looked:
         return Looked((), complete=False, why=f"The connector failed ({type(error).__name__}).")
 
 
-def values_of(operation: Operation) -> Mapping[str, str]:
-    """Return what paths, headers and bodies may name of an operation; amounts are text."""
-    amount = ""
-    if operation.amount is not None:
-        amount = money.text(money.Money(operation.amount, operation.currency))
+def values_of(operation: Operation) -> Values:
+    """Return what paths, headers and bodies may name of an operation; amounts are text, minor ones whole."""
     return {
         "key": operation.key,
         "type": operation.operation_type.name,
-        "amount": amount,
-        "currency": operation.currency,
+        **of_money(operation.amount, operation.currency, operation.operation_type.how.record),
         "source.system": operation.source_system,
         "source.reference": operation.source_reference,
         "source.version": operation.source_version,

@@ -5,9 +5,16 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ledger.rules import moments
 from ledger.rules.contracts import Seconds, Section, check_expression
 
 Expression = Annotated[str, AfterValidator(lambda value: check_expression(value, value))]
+Zone = Annotated[str, AfterValidator(moments.check_zone)]
+TimeForm = Annotated[str, AfterValidator(moments.check_format)]
+SinceForm = Annotated[
+    str, AfterValidator(lambda value: value if value == "date" else moments.check_format(value))
+]
+Places = Annotated[int, Field(ge=0, le=4)]
 
 
 class Paging(Section):
@@ -57,6 +64,10 @@ class RecordMap(Section):
     reference: Expression
     amount: Expression | None = None
     amount_unit: Literal["major", "minor"] = "major"
+    amount_sign: Literal["negated"] | None = None
+    """Whether the destination counts below nought what is above it here, as it may with refunds."""
+    minor_decimals: dict[str, Places] = {}
+    """Decimals of the destination's smallest unit by currency, where they are not those of ISO 4217."""
     currency: Expression | None = None
     status: Expression | None = None
     pending_statuses: tuple[str, ...] = ()
@@ -64,6 +75,9 @@ class RecordMap(Section):
     failed_statuses: tuple[str, ...] = ()
     void_statuses: tuple[str, ...] = ()
     occurred_at: Expression | None = None
+    time_format: TimeForm | None = None
+    timezone: Zone | None = None
+    """The zone of times that come without an offset."""
 
 
 class LookupCall(Section):
@@ -78,13 +92,15 @@ class LookupCall(Section):
 
 
 class ListCall(Section):
-    """The request that lists what the destination holds since an instant."""
+    """The request that lists what the destination holds since an instant, written in its own form."""
 
     method: Literal["GET", "POST"] = "GET"
     path: str = Field(pattern=r"^/")
     headers: dict[str, str] = {}
     items: Expression | None = None
     paging: Paging = Paging()
+    since_format: SinceForm | None = None
+    timezone: Zone | None = None
 
 
 class VoidCall(Section):

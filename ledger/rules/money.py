@@ -6,6 +6,7 @@ hold them.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException, DivisionByZero, Inexact, InvalidOperation, Overflow
 from typing import Literal
@@ -19,6 +20,7 @@ __all__ = [
     "TooManyDecimals",
     "UnknownCurrency",
     "decimals",
+    "minor",
     "parse",
     "read",
     "read_currency",
@@ -55,6 +57,7 @@ DECIMALS = dict.fromkeys(_TWO_DECIMALS | _WITHDRAWN, 2) | {
 # Thirty-eight digits hold any sum of a run; a step that would round stops instead.
 _EXACT = Context(prec=38, traps=[Inexact, InvalidOperation, Overflow, DivisionByZero])
 _PLAIN = re.compile(r"-?[0-9]+(?:\.([0-9]+))?")
+_AS_PUBLISHED: Mapping[str, int] = {}
 _NO_BREAK_SPACE = "\u00a0"
 
 
@@ -98,17 +101,35 @@ def parse(value: str, currency: str) -> Money:
     return _limited(Decimal(value), currency)
 
 
-def read(value: object, unit: Unit = "major", *, currency: object) -> Money:
+def read(
+    value: object,
+    unit: Unit = "major",
+    *,
+    currency: object,
+    minor_decimals: Mapping[str, int] = _AS_PUBLISHED,
+) -> Money:
     """Read an amount as a destination returned it, decoded by `loads_decimal`; raises MoneyError.
 
     Text or an exact number, in major units or (`unit="minor"`) in the currency's smallest; nothing is guessed
-    or rounded: decimals beyond the currency's are nought, as in "10.5000".
+    or rounded: decimals beyond the currency's are nought, as in "10.5000". `minor_decimals`: by currency,
+    where the destination's smallest unit is another one than ISO 4217's.
     """
     code = read_currency(currency)
     amount = _number(value)
     if unit == "minor":
-        amount = _from_minor(amount, code)
+        amount = _from_minor(amount, code, minor_decimals.get(code, decimals(code)))
     return _limited(amount, code)
+
+
+def minor(money: Money, *, minor_decimals: Mapping[str, int] = _AS_PUBLISHED) -> int:
+    """Return an amount in the currency's smallest unit, or the destination's; raises MoneyError."""
+    places = minor_decimals.get(money.currency, decimals(money.currency))
+    amount = money.amount.scaleb(places, context=_EXACT)
+    if amount != amount.to_integral_value():
+        raise TooManyDecimals(
+            f"The amount has more decimals than the {places} that {money.currency} has here."
+        )
+    return int(amount)
 
 
 def read_currency(value: object) -> str:
@@ -148,12 +169,12 @@ def _number(value: object) -> Decimal:
     raise MoneyError("There is no amount: neither text nor a number.")
 
 
-def _from_minor(amount: Decimal, currency: str) -> Decimal:
+def _from_minor(amount: Decimal, currency: str, places: int) -> Decimal:
     if amount != amount.to_integral_value():
         raise MoneyError(f"The amount is not whole, yet it is read in minor units of {currency}.")
     sign, digits, exponent = amount.as_tuple()
     assert isinstance(exponent, int)  # only NaN and infinity have another kind
-    return Decimal((sign, digits, exponent - decimals(currency)))
+    return Decimal((sign, digits, exponent - places))
 
 
 def _limited(amount: Decimal, currency: str) -> Money:

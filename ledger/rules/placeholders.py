@@ -3,15 +3,24 @@
 import copy
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
+from ledger.rules import money
+from ledger.rules.calls import RecordMap
 from ledger.rules.errors import Malformed
 from ledger.rules.paths import split
 
-SET = frozenset({"key", "source.system", "source.reference", "source.version"})
-"""What `set` may name: only what tells the operation apart, and never changes afterwards."""
-SEND = SET | {"type", "amount", "currency", "idempotency_key"}
+Values = Mapping[str, str | int]
+"""What placeholders stand for; a number is written as one where it is all of a value."""
+
+MARKS = frozenset({"key", "source.system", "source.reference", "source.version"})
+"""What tells one operation apart from any other."""
+SET = MARKS | {"type", "amount", "amount_minor", "currency"}
+"""What `set` may name: what never changes afterwards under the operation's key."""
+SEND = SET | {"idempotency_key"}
 """What the path and the headers of a send may name."""
 LOOKUP = SEND | {"destination_reference"}
 """What a look-up may name."""
@@ -31,7 +40,21 @@ def unknown(template: str, known: frozenset[str]) -> list[str]:
     return sorted({name for name in named(template) if name not in known})
 
 
-def fill(template: str, values: Mapping[str, str], *, encode: bool = False) -> str:
+def of_money(amount: Decimal | None, currency: str, map: RecordMap | None) -> Values:
+    """Return what may be named of an amount in major units; none of it without an amount.
+
+    The whole number of the destination's smallest units is left out where it would not be exact.
+    """
+    if amount is None:
+        return {}
+    value = money.Money(amount, currency)
+    named: dict[str, str | int] = {"amount": money.text(value), "currency": currency}
+    with suppress(money.MoneyError):
+        named["amount_minor"] = money.minor(value, minor_decimals=map.minor_decimals if map else {})
+    return named
+
+
+def fill(template: str, values: Values, *, encode: bool = False) -> str:
     """Write values in place of a template's placeholders, percent-encoded where asked.
 
     Raises Malformed, naming what is missing; so is an empty value: without it a path asks something else.
@@ -39,7 +62,7 @@ def fill(template: str, values: Mapping[str, str], *, encode: bool = False) -> s
     """
 
     def put(match: re.Match[str]) -> str:
-        value = values.get(match[1], "")
+        value = str(values.get(match[1], ""))
         if not value:
             raise Malformed(f"There is no {match[1]} to put in place of {match[0]}.")
         return quote(value, safe="") if encode else value
@@ -48,6 +71,13 @@ def fill(template: str, values: Mapping[str, str], *, encode: bool = False) -> s
     if encode:
         _refuse_steps(template, filled)
     return filled
+
+
+def fill_value(template: str, values: Values) -> str | int:
+    """Write values in place of a template's placeholders; one that stands for a number alone is a number."""
+    whole = _PLACEHOLDER.fullmatch(template)
+    value = values.get(whole[1]) if whole else None
+    return value if isinstance(value, int) else fill(template, values)
 
 
 def _refuse_steps(template: str, path: str) -> None:
@@ -59,22 +89,27 @@ def _refuse_steps(template: str, path: str) -> None:
             raise Malformed(f"{filled} cannot be put in place of {asked}: it would lead to another address.")
 
 
-def apply_set(
-    payload: Mapping[str, Any], set: Mapping[str, str], values: Mapping[str, str]
-) -> dict[str, Any]:
+def apply_set(payload: Mapping[str, Any], set: Mapping[str, str], values: Values) -> dict[str, Any]:
     """Return a copy of the payload with each dotted path of `set` written; raises Malformed."""
     result: dict[str, Any] = copy.deepcopy(dict(payload))
     for path, template in set.items():
-        put(result, path, fill(template, values))
+        put(result, path, fill_value(template, values))
     return result
 
 
-def missing_set(payload: Mapping[str, Any], set: Mapping[str, str], values: Mapping[str, str]) -> list[str]:
+def missing_set(payload: Mapping[str, Any], set: Mapping[str, str], values: Values) -> list[str]:
     """Return the sorted dotted paths where a payload does not carry what `set` asks for."""
-    return sorted(path for path, template in set.items() if _get(payload, path) != fill(template, values))
+    return sorted(
+        path for path, template in set.items() if not _carries(payload, path, fill_value(template, values))
+    )
 
 
-def put(target: dict[str, Any], path: str, value: str) -> None:
+def _carries(payload: Mapping[str, Any], path: str, value: str | int) -> bool:
+    there = _get(payload, path)
+    return there == value and not isinstance(there, bool)
+
+
+def put(target: dict[str, Any], path: str, value: str | int) -> None:
     """Write a value at a dotted path, making objects on the way; Malformed where something is in the way."""
     names = split(path)
     if not names:

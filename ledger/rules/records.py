@@ -4,14 +4,14 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
 
-from ledger.rules import money
+from ledger.rules import moments, money
 from ledger.rules.calls import RecordMap
 from ledger.rules.digests import canonical
 from ledger.rules.redaction import redact_text
@@ -19,9 +19,6 @@ from ledger.rules.states import LIVE, Standing, Verdict
 
 TEXT_MAX = 200
 """The longest id, reference or status that is read; the columns hold as much."""
-_MILLISECONDS_FROM = 10**11
-"""Epoch numbers from here on are milliseconds: as seconds they would lie beyond the year 5000."""
-_EPOCH_MAX = 10**14
 
 
 class Unreadable(ValueError):
@@ -33,7 +30,7 @@ class RecordSeen:
     """One record of a destination, normalised; the amount is in major units.
 
     `differs` names what is not as meant: "amount", "currency", "status". An amount that the record does not
-    carry is None, and so is a time that cannot be placed exactly, for want of a zone.
+    carry is None, and so is a time that cannot be placed exactly, for want of a zone or an hour of its own.
     """
 
     id: str
@@ -162,10 +159,16 @@ def read_money(map: RecordMap, item: object, *, assumed_currency: str = "") -> t
             return None, currency
         if not (currency or assumed_currency):
             raise Unreadable("amount: the record names no currency")
-        read = money.read(value, map.amount_unit, currency=currency or assumed_currency)
+        read = money.read(
+            value,
+            map.amount_unit,
+            currency=currency or assumed_currency,
+            minor_decimals=map.minor_decimals,
+        )
     except money.MoneyError as error:
         raise Unreadable(f"amount: {error.detail}") from None
-    return read.amount, read.currency
+    amount = read.amount if map.amount_sign is None else money.Money(-read.amount, read.currency).amount
+    return amount, read.currency
 
 
 def read_record(map: RecordMap, item: object, *, assumed_currency: str = "") -> RecordSeen:
@@ -191,33 +194,18 @@ def read_record(map: RecordMap, item: object, *, assumed_currency: str = "") -> 
         currency=currency,
         status=shown(status),
         standing=standing or Standing.PENDING,
-        occurred_at=read_instant(search(map.occurred_at, item)),
+        occurred_at=read_moment(map, item)[0],
         differs=() if standing else ("status",),
     )
 
 
-def read_instant(value: object) -> datetime | None:
-    """Read RFC 3339 with an offset, or (milli)seconds since 1970; None for what cannot be placed exactly."""
+def read_moment(map: RecordMap, item: object) -> tuple[datetime | None, date | None]:
+    """Read when a record was made: an instant, or the day of what tells no time; raises Unreadable."""
+    value = search(map.occurred_at, item)
     try:
-        if isinstance(value, str):
-            instant = datetime.fromisoformat(value)
-            return None if instant.tzinfo is None else instant.astimezone(UTC)
-        if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 < value < _EPOCH_MAX:
-            seconds = Decimal(value) / 1000 if value >= _MILLISECONDS_FROM else Decimal(value)
-            return datetime.fromtimestamp(float(seconds), UTC)
-    except (ValueError, OverflowError):
-        return None
-    return None
-
-
-def read_day(value: object) -> date | None:
-    """Read a date that tells no time, such as 2026-11-10; it stays a day, and None is anything else."""
-    if not isinstance(value, str) or len(value) != len("2026-11-10"):
-        return None
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        return None
+        return moments.read(value, form=map.time_format, zone=map.timezone)
+    except moments.NoMoment as error:
+        raise Unreadable(f"occurred_at: {error}") from None
 
 
 def judge(

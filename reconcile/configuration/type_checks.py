@@ -1,27 +1,20 @@
 """What is checked of an operation type beyond its lines: names, placeholders, keys, limits and amounts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from ledger.models import OperationType
 from ledger.rules import keys, money, placeholders
 from ledger.rules.calls import RetryPolicy, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted, split
+from reconcile.configuration.call_checks import check_calls, check_record
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
 from reconcile.configuration.showing import duration
 from reconcile.configuration.wrongs import Path, Wrongs, choices
 
-SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
 STATUS_LISTS = ("exists", "in_use", "rejected", "not_done")
 """In the order in which they count where two of them list one status."""
-
-_KNOWN_IN = {
-    "send": placeholders.SEND,
-    "lookup": placeholders.LOOKUP,
-    "list": placeholders.LIST,
-    "void": placeholders.LOOKUP,
-}
 
 
 def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
@@ -30,8 +23,8 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_fixed(part, wrongs)
     _check_needed(part, wrongs)
     _check_template(part, wrongs)
-    for name in _KNOWN_IN:
-        _check_call(part, name, wrongs)
+    check_calls(part, wrongs)
+    check_record(part, wrongs)
     _check_set(part, layout, wrongs)
     _check_four_eyes(part, wrongs)
     _check_pauses(part, wrongs)
@@ -115,32 +108,6 @@ def _check_template(part: Part, wrongs: Wrongs) -> None:
         what = f"The key's template cannot be used: {'; '.join(errors)}."
         remedy = 'Write one such as "order/{source.system}/{source.reference}".'
         wrongs.add((*part.path, "key"), what, remedy)
-
-
-def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
-    call, path = part.under(name), (*part.path, name)
-    known = _KNOWN_IN[name]
-    for place, template in _templates(call, path):
-        if unknown := placeholders.unknown(template, known):
-            what = f"Nothing can be put in place of {', '.join(f'{{{one}}}' for one in unknown)}."
-            wrongs.add(place, what, choices(unknown[0], known))
-    headers = call.get("headers")
-    for header in headers if isinstance(headers, dict) else ():
-        if header.lower() in SECRET_HEADERS:
-            remedy = 'Write auth = { kind = "header", … } in the destination, with its secret as env:NAME.'
-            wrongs.add((*path, "headers", header), "A secret never stands in this file.", remedy)
-
-
-def _templates(call: Mapping[str, object], path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield what a call may have placeholders in: its path, its headers and its body."""
-    for name in ("path", "headers", "body"):
-        value = call.get(name)
-        inner = value.items() if isinstance(value, dict) else ()
-        if isinstance(value, str):
-            yield (*path, name), value
-        for key, template in inner:
-            if isinstance(template, str):
-                yield (*path, name, key), template
 
 
 def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:

@@ -357,3 +357,12 @@ def test_a_list_asks_for_what_changed_since(sandbox: Sandbox) -> None:
     made(sandbox, KEY)
     late = replace(listing(), since=datetime(2199, 1, 1, tzinfo=UTC))
     assert list(connector(sandbox.url).pages(late)) == []
+
+
+def test_a_list_asks_since_an_instant_in_the_destinations_own_form() -> None:
+    call = {"path": "/l?since={since}", "since_format": "%d.%m.%Y %H:%M", "timezone": "Africa/Johannesburg"}
+    with serving(answering(b'{"data": []}')) as wire:
+        list(connector(wire.url).pages(listing(**call, paging={"style": "none"})))
+        list(connector(wire.url).pages(listing(path="/l?since={since}", since_format="epoch")))
+    asked = [request.split(b" ")[1] for request in wire.requests]
+    assert asked == [b"/l?since=01.01.2020%2002%3A00", b"/l?since=1577836800"]

@@ -14,6 +14,7 @@ from ledger.rules.money import (
     MoneyError,
     TooManyDecimals,
     UnknownCurrency,
+    minor,
     parse,
     read,
     read_currency,
@@ -197,3 +198,19 @@ def test_any_text_is_read_exactly_or_refused(written: str) -> None:
     except MoneyError:
         return
     assert money.amount == Decimal(written)
+
+
+def test_a_destinations_own_smallest_units_count_both_ways() -> None:
+    """Some count hundredths of currencies that have none, or whole ones of currencies that do."""
+    own = {"ISK": 2, "MGA": 0}
+    assert read(50000, "minor", currency="ISK", minor_decimals=own) == parse("500", "ISK")
+    assert read(50000, "minor", currency="JPY", minor_decimals=own) == parse("50000", "JPY")
+    assert read(1000, "minor", currency="BHD") == parse("1.000", "BHD")
+    assert read(7, "minor", currency="MGA", minor_decimals=own) == parse("7.00", "MGA")
+    with pytest.raises(TooManyDecimals):
+        read(50050, "minor", currency="ISK", minor_decimals=own)
+    assert minor(parse("500", "ISK"), minor_decimals=own) == 50000
+    assert minor(parse("-12.40", "ZAR")) == -1240
+    assert minor(parse("1.234", "BHD")) == 1234
+    with pytest.raises(TooManyDecimals):
+        minor(parse("7.50", "MGA"), minor_decimals=own)

@@ -1,9 +1,12 @@
 """Placeholders, and what `set` writes into a payload or asks of a caller."""
 
+from decimal import Decimal
+
 import pytest
 
+from ledger.rules.calls import RecordMap
 from ledger.rules.errors import Malformed
-from ledger.rules.placeholders import LIST, LOOKUP, SEND, apply_set, fill, missing_set, unknown
+from ledger.rules.placeholders import LIST, LOOKUP, SEND, apply_set, fill, missing_set, of_money, unknown
 
 VALUES = {"key": "order/webshop/483/v1", "source.reference": "483", "amount": ""}
 
@@ -66,3 +69,23 @@ def test_a_caller_is_told_every_path_that_is_missing_or_differs() -> None:
     payload = {"metadata": {"operation": "other"}, "ok": VALUES["key"]}
     assert missing_set(payload, asked, VALUES) == ["metadata.operation", "reference"]
     assert missing_set(apply_set({}, asked, VALUES), asked, VALUES) == []
+
+
+def test_minor_units_are_a_whole_number_alone_and_digits_within_a_text() -> None:
+    record = RecordMap(id="id", reference="r", amount_unit="minor", minor_decimals={"ISK": 2})
+    values = of_money(Decimal(500), "ISK", record)
+    asked = {"amount": "{amount_minor}", "note": "{amount_minor} of {currency}", "plain": "{amount}"}
+    written = apply_set({}, asked, values)
+    assert written == {"amount": 50000, "note": "50000 of ISK", "plain": "500"}
+    assert missing_set(written, asked, values) == []
+    assert missing_set({**written, "amount": "50000"}, asked, values) == ["amount"]
+    assert missing_set({"amount": True}, {"amount": "{amount_minor}"}, {"amount_minor": 1}) == ["amount"]
+    assert apply_set({}, {"a": "{amount_minor}"}, of_money(Decimal(0), "ISK", None)) == {"a": 0}
+
+
+def test_minor_units_that_are_not_exact_are_not_there() -> None:
+    record = RecordMap(id="id", reference="r", amount_unit="minor", minor_decimals={"MGA": 0})
+    with pytest.raises(Malformed, match="amount_minor"):
+        fill("{amount_minor}", of_money(Decimal("7.50"), "MGA", record))
+    with pytest.raises(Malformed, match="amount"):
+        fill("{amount}", of_money(None, "", record))

@@ -8,7 +8,8 @@ from decimal import Decimal
 import pytest
 
 from ledger.rules.calls import RecordMap
-from ledger.rules.records import Found, RecordSeen, Unreadable, judge, read_instant, read_record
+from ledger.rules.moments import read_instant
+from ledger.rules.records import Found, RecordSeen, Unreadable, judge, read_record
 from ledger.rules.states import Standing, Verdict
 
 KEY = "order/webshop/483/v1"
@@ -310,3 +311,24 @@ def test_a_status_that_is_not_listed_is_named() -> None:
 )
 def test_a_time_that_cannot_be_placed_exactly_is_no_time(value: object, instant: datetime | None) -> None:
     assert read_instant(value) == instant
+
+
+def test_an_amount_below_nought_there_may_be_above_it_here() -> None:
+    negated = BOOKS.model_copy(update={"amount_sign": "negated"})
+    assert found(invoice(total="-1240.00"), map=negated).verdict is Verdict.ONE_MATCH
+    assert found(invoice(total="1240.00"), map=negated).verdict is Verdict.DIFFERS
+    assert found(invoice(total="-1240.00")).verdict is Verdict.DIFFERS
+
+
+def test_an_amount_inside_an_object_is_read_by_its_path_and_never_with_separators() -> None:
+    inside = BOOKS.model_copy(update={"amount": "total.decimal"})
+    assert found(invoice(total={"decimal": "1240.00"}), map=inside).verdict is Verdict.ONE_MATCH
+    for written in ("1,240.00", "1 240.00", "1240,00", "R1240.00"):
+        assert found(invoice(total={"decimal": written}), map=inside).verdict is Verdict.COULD_NOT_LOOK
+
+
+def test_our_record_with_a_time_in_another_form_than_stated_cannot_be_read() -> None:
+    stated = BOOKS.model_copy(update={"time_format": "epoch"})
+    assert found(invoice(created_at=1795938120), map=stated).records[0].occurred_at is not None
+    seen = found(invoice(), map=stated)
+    assert (seen.verdict, "occurred_at" in seen.why) == (Verdict.COULD_NOT_LOOK, True)

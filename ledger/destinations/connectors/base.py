@@ -16,6 +16,7 @@ from ledger.rules.contracts import Contract
 from ledger.rules.errors import TieoutError
 from ledger.rules.facts import UNCONFIGURED
 from ledger.rules.outcomes import Answer
+from ledger.rules.placeholders import Values
 
 BUILT_IN = {"http": "ledger.destinations.connectors.http:HttpConnector"}
 LATER = frozenset({"sql", "file"})
@@ -55,7 +56,7 @@ class SendRequest:
     contract: Contract
     payload: Mapping[str, Any] = field(repr=False)
     idempotency_key: str
-    values: Mapping[str, str] = field(repr=False)
+    values: Values = field(repr=False)
     timeout_s: float
 
 
@@ -66,7 +67,7 @@ class LookRequest:
     call: LookupCall
     contract: Contract
     record: RecordMap
-    values: Mapping[str, str] = field(repr=False)
+    values: Values = field(repr=False)
     timeout_s: float
 
 

@@ -20,7 +20,7 @@ from ledger.destinations.connectors.base import (
     Target,
     secret,
 )
-from ledger.rules import placeholders, strict_json
+from ledger.rules import moments, placeholders, strict_json
 from ledger.rules.calls import Auth
 from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed
@@ -84,7 +84,8 @@ class HttpConnector:
 
     def pages(self, request: ListRequest) -> Iterator[ListPage]:
         """Yield what the destination holds, page by page; raises IncompletePull."""
-        values = {"since": request.since.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")}
+        call = request.call
+        values = {"since": moments.write(request.since, form=call.since_format, zone=call.timezone)}
 
         def fetch(url: httpx.URL, number: int) -> paging.Page:
             # "No such" past the end is the end; of what was asked for first it is a wrong address or place.
@@ -122,7 +123,7 @@ class HttpConnector:
         )
 
     def _listing(
-        self, request: LookRequest | ListRequest, values: Mapping[str, str], *, pages: int, items: int
+        self, request: LookRequest | ListRequest, values: placeholders.Values, *, pages: int, items: int
     ) -> paging.Listing:
         call = request.call
         return paging.Listing(
@@ -134,7 +135,7 @@ class HttpConnector:
             max_items=items,
         )
 
-    def _url(self, path: str, values: Mapping[str, str]) -> httpx.URL:
+    def _url(self, path: str, values: placeholders.Values) -> httpx.URL:
         try:
             return httpx.URL(self._base + placeholders.fill(path, values, encode=True))
         except httpx.InvalidURL:
@@ -143,7 +144,7 @@ class HttpConnector:
             ) from None
 
     def _headers(
-        self, own: Mapping[str, str], values: Mapping[str, str], content: bytes | None
+        self, own: Mapping[str, str], values: placeholders.Values, content: bytes | None
     ) -> dict[str, str]:
         filled = {name: placeholders.fill(value, values) for name, value in own.items()}
         body = {} if content is None else {"Content-Type": "application/json"}
