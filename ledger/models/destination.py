@@ -9,7 +9,8 @@ from django.db import models
 from pydantic import ValidationError
 
 from ledger.models.clock import TieoutNow
-from ledger.rules.calls import Calls, Connection, RetryPolicy, ReviewPolicy
+from ledger.rules.calls import Calls, RetryPolicy, ReviewPolicy
+from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import RulesUnreadable
 

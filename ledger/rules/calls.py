@@ -128,56 +128,6 @@ class ReviewPolicy(Section):
     redact: tuple[str, ...] = ()
 
 
-class Auth(Section):
-    """How a destination knows us; secrets are only env:NAME or file:PATH."""
-
-    kind: Literal["bearer", "header", "basic", "oauth2"]
-    token: str | None = None
-    name: str | None = None
-    value: str | None = None
-    user: str | None = None
-    password: str | None = None
-    token_url: str | None = None
-    client_id: str | None = None
-    client_secret: str | None = None
-    scope: str | None = None
-    refresh_token: str | None = None
-
-    @model_validator(mode="after")
-    def _complete(self) -> "Auth":
-        needs = {
-            "bearer": ("token",),
-            "header": ("name", "value"),
-            "basic": ("user", "password"),
-            "oauth2": ("token_url", "client_id", "client_secret"),
-        }[self.kind]
-        missing = [name for name in needs if getattr(self, name) is None]
-        if missing:
-            raise ValueError(f'auth kind "{self.kind}" needs {" and ".join(missing)}')
-        for name in ("token", "value", "password", "client_secret", "refresh_token"):
-            secret = getattr(self, name)
-            if secret is not None and not secret.startswith(("env:", "file:")):
-                raise ValueError(f"{name}: a secret never stands in this file; write env:NAME or file:PATH")
-        return self
-
-
-class Rate(Section):
-    """How fast a destination may be called; shared by all workers."""
-
-    per_second: float | None = Field(None, gt=0)
-    concurrency: int | None = Field(None, ge=1)
-
-
-class Connection(Section):
-    """How a destination is reached; `timeout` is a total deadline in seconds."""
-
-    base_url: str | None = Field(None, pattern=r"^https?://[^/\s]+")
-    timeout_s: Seconds = Field(10, alias="timeout", gt=0)
-    auth: Auth | None = None
-    rate: Rate = Rate()
-    open_url: str | None = None
-
-
 class Calls(Section):
     """The calls of one operation type; a look-up exists if its section does."""
 

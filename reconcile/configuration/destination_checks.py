@@ -4,8 +4,9 @@ import importlib
 from urllib.parse import urlsplit
 
 from ledger.destinations.connectors.base import LATER, ConfigurationError, secret
+from ledger.destinations.connectors.routes import proxy_of, wrong_with
 from ledger.rules import placeholders
-from ledger.rules.calls import Connection
+from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import SECRETS, Part
@@ -23,6 +24,7 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_connector(part, connector, wrongs)
     _check_addresses(part, wrongs)
     _check_auth(part, wrongs)
+    _check_way(part, wrongs)
     _check_timeout(part, wrongs)
     if "rate" in part.raw:
         layout.notes.append(f"{dotted((*part.path, 'rate'))} is kept; it does not slow anything down yet.")
@@ -98,6 +100,26 @@ def _check_auth(part: Part, wrongs: Wrongs) -> None:
         secret = auth.get(name)
         if isinstance(secret, str):
             _check_secret((*part.path, "auth", name), secret, wrongs)
+
+
+def _check_way(part: Part, wrongs: Wrongs) -> None:
+    """Check certificates and proxy, as they will be used."""
+    connection = part.get("connection", Connection)
+    if connection is None:
+        return
+    path: Path = (*part.path, "tls")
+    if connection.tls is not None:
+        if (connection.base_url or "https:").startswith("http:"):
+            wrongs.add(path, "Certificates count over TLS only.", "Write a base_url with https://.")
+        for name, why in wrong_with(connection.tls).items():
+            remedy = "Put it in PEM there, where configure and the worker run, or name another place."
+            wrongs.add((*path, name), why, remedy)
+    if connection.proxy is not None:
+        try:
+            proxy_of(connection.proxy)
+        except ConfigurationError as error:
+            remedy = "Put the address there, where configure and the worker run, or name another place."
+            wrongs.add((*part.path, "proxy"), error.detail, remedy)
 
 
 def _check_secret(path: Path, reference: str, wrongs: Wrongs) -> None:

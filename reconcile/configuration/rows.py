@@ -7,7 +7,8 @@ from typing import Any
 from django.db.models import F, Model
 
 from ledger.models import Destination, Event, OperationType, TieoutNow
-from ledger.rules.calls import Calls, Connection, ReviewPolicy
+from ledger.rules.calls import Calls, ReviewPolicy
+from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import CALLS, DestinationHead, Part, PlanHead, TypeHead
@@ -18,7 +19,7 @@ from reconcile.models import Plan
 ACTOR = "configure"
 OWN_LEASE_MARGIN_S = 10
 
-LOOKED_AT = frozenset({"base_url", "account", "auth", "connector"})
+LOOKED_AT = frozenset({"base_url", "account", "auth", "connector", "proxy", "tls"})
 """What of a destination decides where a look-up arrives and what it may see."""
 LOOKED_WITH = frozenset({"send", "lookup", "record", "destination"})
 """What of a type decides what is written to be found again, and how a look-up asks and reads."""

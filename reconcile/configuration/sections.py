@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from ledger.rules.calls import (
-    Connection,
     ListCall,
     LookupCall,
     RecordMap,
@@ -17,6 +16,7 @@ from ledger.rules.calls import (
     SendCall,
     VoidCall,
 )
+from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Seconds, Section, check_expression
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs

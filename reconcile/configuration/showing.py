@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
-from ledger.rules.calls import Connection, RetryPolicy, ReviewPolicy
+from ledger.rules.calls import RetryPolicy, ReviewPolicy
+from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted
 from reconcile.configuration.sections import PlanHead, TypeHead
@@ -15,7 +16,7 @@ _KINDS: tuple[type[BaseModel], ...] = (Connection, Contract, RetryPolicy, Review
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
 )
-_UNSHOWN = frozenset({"auth", "headers"})
+_UNSHOWN = frozenset({"auth", "headers", "proxy", "tls"})
 
 Flat = dict[tuple[str, ...], object]
 

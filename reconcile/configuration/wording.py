@@ -13,7 +13,7 @@ JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.or
 
 _NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
-_UNSHOWN = frozenset({"auth", "headers"})
+_UNSHOWN = frozenset({"auth", "headers", "proxy", "tls"})
 """A secret may stand here by mistake, and must not be printed again."""
 
 _KINDS = {

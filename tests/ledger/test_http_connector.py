@@ -12,7 +12,7 @@ import pytest
 from ledger.destinations.connectors.base import ConfigurationError, secret
 from ledger.destinations.connectors.http import BODY_MAX_BYTES, form_fields
 from ledger.destinations.connectors.wire import ssl_context
-from ledger.rules.calls import Auth
+from ledger.rules.connections import Auth
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Malformed
 from tests.ledger.wires import KEY, answering, certificate, connector, looking, reset, sending, serving

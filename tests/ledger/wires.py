@@ -18,7 +18,8 @@ from cryptography.x509.oid import NameOID
 
 from ledger.destinations.connectors.base import LookRequest, SendRequest, Target
 from ledger.destinations.connectors.http import HttpConnector
-from ledger.rules.calls import Connection, LookupCall, RecordMap, SendCall
+from ledger.rules.calls import LookupCall, RecordMap, SendCall
+from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
 
 KEY = "order/webshop/483/v1"

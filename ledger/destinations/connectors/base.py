@@ -11,7 +11,8 @@ from typing import Any, Protocol, cast
 from django.db import connections
 
 from ledger.models import Destination
-from ledger.rules.calls import Connection, ListCall, LookupCall, RecordMap, SendCall
+from ledger.rules.calls import ListCall, LookupCall, RecordMap, SendCall
+from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import TieoutError
 from ledger.rules.facts import UNCONFIGURED
@@ -158,10 +159,21 @@ def _factory(name: str, target: Target) -> Callable[[Target], Connector]:
 
 def secret(reference: str) -> str:
     """Read a secret named as env:NAME or file:PATH; ConfigurationError names the place, never the value."""
+    value = kept_text(reference)
+    if not value.isascii() or not value.isprintable():
+        place = reference.partition(":")[2]
+        raise ConfigurationError(
+            f"The secret in {place} has characters that a header cannot carry, such as a line break."
+        )
+    return value
+
+
+def kept_text(reference: str) -> str:
+    """Read what is kept in env:NAME or file:PATH; ConfigurationError names the place, never the value."""
     kind, _, place = reference.partition(":")
     if kind == "env":
-        value = os.environ.get(place, "")
-        if not value.strip():
+        value = os.environ.get(place, "").strip()
+        if not value:
             raise ConfigurationError(
                 f"The environment variable {place} is not set; a destination's secret is read from it."
             )
@@ -176,10 +188,6 @@ def secret(reference: str) -> str:
             raise ConfigurationError(f"The file {place} is empty; a destination's secret is read from it.")
     else:
         raise ConfigurationError("A secret is written as env:NAME or file:PATH.")
-    if not value.isascii() or not value.isprintable():
-        raise ConfigurationError(
-            f"The secret in {place} has characters that a header cannot carry, such as a line break."
-        )
     return value
 
 

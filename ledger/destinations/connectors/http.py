@@ -20,8 +20,9 @@ from ledger.destinations.connectors.base import (
     Target,
     secret,
 )
+from ledger.destinations.connectors.routes import route_of
 from ledger.rules import moments, placeholders, strict_json
-from ledger.rules.calls import Auth
+from ledger.rules.connections import Auth
 from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed
 from ledger.rules.outcomes import Answer
@@ -43,6 +44,7 @@ class HttpConnector:
         self._title = target.title
         self._base = target.reach.base_url.rstrip("/")
         self._auth = authorization(target.reach.auth)
+        self._route = route_of(target.reach)
 
     def send(self, request: SendRequest) -> Answer:
         """Send once, within the deadline; the answer says what is known of whether it arrived."""
@@ -52,7 +54,7 @@ class HttpConnector:
         except (Malformed, ConfigurationError) as error:
             return Answer("not_sent", detail=error.detail)
         try:
-            return _answer(wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES))
+            return _answer(self._exchange(outgoing, deadline))
         except wire.NotSent as error:
             return Answer("not_sent", detail=str(error))
         except wire.BrokenOff as error:
@@ -150,12 +152,15 @@ class HttpConnector:
         body = {} if content is None else {"Content-Type": "application/json"}
         return {**_GENERAL, **body, **filled, **self._auth}
 
+    def _exchange(self, outgoing: httpx.Request, deadline: wire.Deadline) -> wire.Whole:
+        return wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route)
+
     def _page(
         self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]
     ) -> paging.Page:
         """Fetch one page of a list; whatever is not a whole, readable answer raises IncompletePull."""
         try:
-            whole = wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES)
+            whole = self._exchange(outgoing, deadline)
         except (wire.NotSent, wire.BrokenOff) as error:
             raise IncompletePull(str(error)) from None
         if whole.status in absent:

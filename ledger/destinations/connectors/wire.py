@@ -53,24 +53,41 @@ class Deadline:
         return self._ends - time.monotonic()
 
 
-def exchange(request: httpx.Request, *, deadline: Deadline, limit_bytes: int) -> Whole:
+@dataclass(frozen=True)
+class Route:
+    """The way to an address: whom we trust over TLS (the system's authorities), and a proxy (none)."""
+
+    tls: ssl.SSLContext | None = None
+    proxy: httpcore.Proxy | None = None
+
+
+DIRECT = Route()
+
+
+def exchange(request: httpx.Request, *, deadline: Deadline, limit_bytes: int, route: Route = DIRECT) -> Whole:
     """Send a request and read the whole answer; raises NotSent or BrokenOff, in our own words."""
-    wire = _Wire(deadline)
+    wire = _Wire(deadline, secure=request.url.scheme == "https", proxied=route.proxy is not None)
     status: int | None = None
     try:
         with httpcore.ConnectionPool(
-            ssl_context=ssl_context(), max_connections=1, network_backend=wire
+            ssl_context=route.tls or ssl_context(),
+            proxy=route.proxy,
+            max_connections=1,
+            network_backend=wire,
         ) as pool:
             response = pool.handle_request(_core(request))
             status = response.status
             headers = _headers(response.headers)
             body, cut = _read(response, limit_bytes)
             return Whole(response.status, headers, body, cut)
-    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as error:
+    except _FAILURES as error:
         words = _words(error, wire)
         if not wire.sent:
             raise NotSent(words) from None
         raise BrokenOff(words, status) from None
+
+
+_FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, httpcore.ProxyError)
 
 
 def _core(request: httpx.Request) -> httpcore.Request:
@@ -109,10 +126,16 @@ def ssl_context() -> ssl.SSLContext:
 
 
 class _Wire(httpcore.NetworkBackend):
-    """Opens connections under the deadline and remembers whether anything was written."""
+    """Opens connections under the deadline and remembers whether a byte of the request was written.
 
-    def __init__(self, deadline: Deadline) -> None:
+    Of a `secure` request nothing is written before the handshake: what is asked of a proxy first is no part
+    of it, and a proxy that sees only the tunnel cannot have passed anything on.
+    """
+
+    def __init__(self, deadline: Deadline, *, secure: bool, proxied: bool) -> None:
         self.deadline = deadline
+        self.secure = secure
+        self.proxied = proxied
         self.sent = False
         self.cause: BaseException | None = None
         self._sockets = httpcore.SyncBackend()
@@ -138,18 +161,20 @@ class _Wire(httpcore.NetworkBackend):
                 break
             share_s = left_s / (len(found) - position)
             try:
-                return _Stream(self._sockets.connect_tcp(str(address[0]), port, timeout=share_s), self)
+                found_one = self._sockets.connect_tcp(str(address[0]), port, timeout=share_s)
+                return _Stream(found_one, self, carries=not self.secure)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure, self.cause = error, error.__cause__
         raise failure
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection whose every wait ends with the deadline."""
+    """A connection whose every wait ends with the deadline; `carries`: what is written is the request."""
 
-    def __init__(self, inner: httpcore.NetworkStream, wire: _Wire) -> None:
+    def __init__(self, inner: httpcore.NetworkStream, wire: _Wire, *, carries: bool) -> None:
         self._inner = inner
         self._wire = wire
+        self._carries = carries
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Read what comes before the deadline."""
@@ -164,7 +189,7 @@ class _Stream(httpcore.NetworkStream):
             left_s = self._wire.deadline.left_s()
             if left_s <= 0:
                 raise httpcore.WriteTimeout
-            self._wire.sent = True
+            self._wire.sent = self._wire.sent or self._carries
             self._inner.write(buffer[start : start + CHUNK_BYTES], left_s)
 
     def close(self) -> None:
@@ -179,7 +204,8 @@ class _Stream(httpcore.NetworkStream):
         if left_s <= 0:
             raise httpcore.ConnectTimeout
         try:
-            return _Stream(self._inner.start_tls(ssl_context, server_hostname, left_s), self._wire)
+            secured = self._inner.start_tls(ssl_context, server_hostname, left_s)
+            return _Stream(secured, self._wire, carries=True)
         except httpcore.ConnectError as error:
             self._wire.cause = error.__cause__
             raise
@@ -191,6 +217,11 @@ class _Stream(httpcore.NetworkStream):
 
 def _words(error: Exception, wire: _Wire) -> str:
     """Say what happened without a word of the other side's; httpcore drops the cause, so it was kept."""
+    if isinstance(error, httpcore.ProxyError):
+        status = str(error).partition(" ")[0]
+        return f"The proxy refused to connect (status {status if status.isdecimal() else 'unknown'})."
+    if wire.proxied and wire.secure and not wire.sent and not isinstance(error, _CONNECTING):
+        return "The proxy did not open the way in time, or hung up."
     words = next(
         words
         for kind, cause, words in _CAUSES
@@ -199,6 +230,7 @@ def _words(error: Exception, wire: _Wire) -> str:
     return words.format(total=f"{wire.deadline.total_s:.1f} s")
 
 
+_CONNECTING = (httpcore.ConnectError, httpcore.ConnectTimeout)
 _CAUSES: tuple[tuple[type[Exception], type[Exception] | None, str], ...] = (
     (httpcore.ConnectTimeout, None, "Connecting timed out after {total}."),
     (httpcore.ConnectError, socket.gaierror, "The address is not known (DNS)."),
