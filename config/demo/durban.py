@@ -2,10 +2,11 @@
 
 import io
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from config import kept
 from config.environment import Environment
@@ -65,10 +66,9 @@ def _token(data_dir: Path) -> str:
 
 
 def _issued() -> str:
-    from ledger.models import ApiToken, TieoutNow
-
     # One whose secret was lost goes first: a name stands for one living token.
-    ApiToken.objects.filter(name="webshop", revoked_at=None).update(revoked_at=TieoutNow())
+    with suppress(CommandError):
+        call_command("revoke_key", "webshop", stdout=io.StringIO())
     said = io.StringIO()
     call_command("issue_key", "webshop", stdout=said)
     return said.getvalue().strip()

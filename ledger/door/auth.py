@@ -8,16 +8,22 @@ from ninja.security import HttpBearer
 
 from ledger.actions import kinds, statements
 from ledger.actions.statements import stored
+from ledger.door import limits
 from ledger.models import ApiToken, OperationType
 from ledger.rules.errors import TypeNotAllowed, Unauthenticated
 from ledger.rules.tokens import token_hash
 
+ENDED = {
+    "revoked": "This token was revoked, or another one took its place. Ask an administrator for the new one.",
+    "expired": "This token has expired. Ask an administrator for the next one.",
+}
+
 
 class Bearer(HttpBearer):
-    """`Authorization: Bearer TOKEN`, looked up each time: a revoked token is void at once."""
+    """`Authorization: Bearer TOKEN`, looked up each time: one that has ended is void at once."""
 
     def __call__(self, request: HttpRequest) -> ApiToken:
-        """Return the caller's token; raises Unauthenticated."""
+        """Return the caller's token, and count the request; raises Unauthenticated and TooManyRequests."""
         scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise Unauthenticated(
@@ -26,11 +32,18 @@ class Bearer(HttpBearer):
         return self.authenticate(request, token.strip())
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken:
-        """Return the token's row; raises Unauthenticated."""
+        """Return the token's row, and count the request; raises Unauthenticated and TooManyRequests."""
         found = statements.run("token", {"token_hash": token_hash(token)})
         if found is None:
-            raise Unauthenticated("This token is not known here, or was revoked. Ask for a new one.")
-        return stored(ApiToken, {**found, "types": json.loads(found["types"])})
+            raise Unauthenticated("This token is not known here. Ask an administrator for one.")
+        if found["ended"]:
+            raise Unauthenticated(ENDED[found["ended"]])
+        known = stored(ApiToken, {**found, "types": json.loads(found["types"])})
+        counted = limits.allowance(request, known, at_s=found["at_s"])
+        if counted is not None:
+            request.allowance = counted  # type: ignore[attr-defined]  # for the items of a batch
+            counted.take()
+        return known
 
 
 def caller(request: HttpRequest) -> ApiToken:

@@ -109,8 +109,13 @@ def problems_of(status: int) -> dict[str, Any]:
     return {
         kind.type: {
             "summary": kind.title,
-            "value": {**kind((kind.__doc__ or "").partition("\n")[0]).problem(), **NOTHING_TOLD},
+            "value": {**_refusal(kind).problem(), **NOTHING_TOLD},
         }
         for kind in sorted(errors.kinds(), key=lambda kind: kind.type)
         if kind.status == status
     }
+
+
+def _refusal(kind: type[errors.TieoutError]) -> errors.TieoutError:
+    words = (kind.__doc__ or "").partition("\n")[0]
+    return kind(words, wait_s=60) if issubclass(kind, errors.TooManyRequests) else kind(words)

@@ -24,7 +24,7 @@ KEY_HEADER: dict[str, Any] = {
         }
     ]
 }
-EVERYWHERE = (400, 401, 403, 404, 408, 413, 500, 503)
+EVERYWHERE = (400, 401, 403, 404, 408, 413, 429, 500, 503)
 BY_THE_SERVER = {
     414: "The address is over 8,190 bytes; the web server says so in HTML.",
     431: "The headers are over 8 KiB; the web server says so in HTML.",
@@ -43,7 +43,7 @@ _REPLAYED = {"description": "The answer was known before.", "schema": {"type": "
 _CHALLENGE = {"description": "How to say who calls.", "schema": {"type": "string"}}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": _CHALLENGE},
-    **{status: {"Retry-After": _RETRY_AFTER} for status in (408, 409, 503)},
+    **{status: {"Retry-After": _RETRY_AFTER} for status in (408, 409, 429, 503)},
 }
 _TOKEN = {"token": "$response.body#/attempt/token"}
 _OF_ATTEMPT = {

@@ -20,6 +20,7 @@ from ledger.rules.errors import (
     PayloadChanged,
     TieoutError,
     TooLarge,
+    TooManyRequests,
     Unauthenticated,
     Unavailable,
     WrongMethod,
@@ -66,6 +67,8 @@ def document(refusal: TieoutError, *, retry_at: datetime | None = None) -> HttpR
         headers["WWW-Authenticate"] = 'Bearer realm="tieout"'
     if isinstance(refusal, Unavailable):
         headers["Retry-After"] = str(UNAVAILABLE_S)
+    elif isinstance(refusal, TooManyRequests):
+        headers["Retry-After"] = str(refusal.wait_s)
     elif refusal.retry == "wait":
         headers["Retry-After"] = answers.retry_after(retry_at)
     body = {**refusal.problem(), **answers.NOTHING_TOLD, **refusal.members}

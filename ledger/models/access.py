@@ -1,8 +1,22 @@
 """API tokens and the worker's heartbeat."""
 
+from datetime import datetime
+from typing import Self
+
 from django.db import models
+from django.db.models import Q
 
 from ledger.models.clock import TieoutNow
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    """Questions about tokens."""
+
+    def living(self, now: datetime) -> Self:
+        """Tokens that are let in."""
+        return self.filter(
+            Q(revoked_at=None) | Q(revoked_at__gt=now), Q(expires_at=None) | Q(expires_at__gt=now)
+        )
 
 
 class ApiToken(models.Model):
@@ -13,13 +27,22 @@ class ApiToken(models.Model):
     types = models.JSONField(default=list)
     """Names of the operation types it may use; an empty list means every type."""
     created_at = models.DateTimeField(db_default=TieoutNow())
+    expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    """When it was ended, or will be: one that is rotated lives on for a while."""
+    per_minute = models.PositiveIntegerField(null=True)
+    """How many requests its automation may make in a minute; None: as many as it likes."""
+
+    objects = ApiTokenQuerySet.as_manager()
 
     class Meta:
         constraints = [
             # The trail and a repeated claim know an automation by its name.
             models.UniqueConstraint(
-                name="token_name_once", fields=["name"], condition=models.Q(revoked_at__isnull=True)
+                name="token_name_once", fields=["name"], condition=Q(revoked_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="token_rate_positive", condition=Q(per_minute=None) | Q(per_minute__gte=1)
             ),
         ]
 

@@ -6,7 +6,7 @@ AUTOMATION = "api:"
 RUN = "reconciliation "
 WORKERS = frozenset({"worker", "policy", "sweep", "software"})
 """What works by itself, and is all the same to a reader."""
-COMMANDS = frozenset({"configure", "issue_key", "reconcile", "command line", "schedule"})
+COMMANDS = frozenset({"configure", "issue_key", "revoke_key", "reconcile", "command line", "schedule"})
 RESERVED = WORKERS | COMMANDS | {"api", "reconciliation", "tieout"}
 
 

@@ -279,6 +279,20 @@ class TooLarge(TieoutError):
     title = "The request is too large"
 
 
+class TooManyRequests(TieoutError):
+    """The automation has made as many requests as its token allows in a minute."""
+
+    status = 429
+    type = "too-many-requests"
+    title = "Too many requests in this minute"
+    retry = "wait"
+
+    def __init__(self, detail: str, *, wait_s: int) -> None:
+        """Keep in how many seconds the next minute begins."""
+        super().__init__(detail)
+        self.wait_s = wait_s
+
+
 class PayloadChanged(TieoutError):
     """The key is used, with another payload, amount or currency; a correction is the way."""
 

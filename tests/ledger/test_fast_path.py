@@ -171,7 +171,7 @@ def refusal(order: int) -> type[TieoutError] | None:
     return None
 
 
-@pytest.mark.parametrize("name", ["accept", "complete", "known", "token", "attempt"])
+@pytest.mark.parametrize("name", ["accept", "complete", "known", "token", "attempt", "draw"])
 def test_no_statement_of_the_fast_path_is_too_long_to_be_kept(name: str) -> None:
     sent = statements.short(name)
     assert "--" not in sent
