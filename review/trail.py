@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from ledger.models import Event
+from ledger.rules import actors
 from ledger.rules.states import Outcome
 from review import wording
 
@@ -18,6 +19,7 @@ _DID = {
     "stray": "reported under a token that is not the try’s.",
     "expired": "ended a try whose sender fell silent.",
     "looked": "checked {there}.",
+    "heard": "told of it{told}.",
     "permitted": "allowed another try.",
     "withdrawn": "took the permit back.",
     "lapsed": "let an unused permit lapse.",
@@ -60,7 +62,9 @@ class Line:
 
 
 def _told(data: Mapping[str, Any]) -> str:
-    """Say what was reported late, and under which reference."""
+    """Say what was reported late, and under which reference; or which event told of it."""
+    if "event" in data:
+        return f": {data['event_type']} {data['event']}".replace("  ", " ")
     what = _OUTCOMES.get(data.get("outcome", ""), "")
     parts = (f": {what}" if what else "", f", as {data['reference']}" if data.get("reference") else "")
     return "".join(parts)
@@ -71,4 +75,5 @@ def line(event: Event, *, there: str) -> Line:
     did = _DID.get(event.kind, f"{event.kind}.").replace("{there}", there)
     did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
     did = did.replace("{told}", _told(event.data))
-    return Line(event.at, wording.who(event.actor), did, event.reason, said=wording.is_person(event.actor))
+    who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
+    return Line(event.at, who, did, event.reason, said=wording.is_person(event.actor))

@@ -7,6 +7,7 @@ from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
 from ledger.actions.extending import EXTENDED, extend
+from ledger.actions.hearing import hear, refuse_unsigned, unheard
 from ledger.actions.keeping import remove_payload
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.overriding import Risk, correct_in_doubt
@@ -43,6 +44,7 @@ __all__ = [
     "expire",
     "extend",
     "facts",
+    "hear",
     "hold",
     "is_proof",
     "keep_lookup",
@@ -58,6 +60,7 @@ __all__ = [
     "predates_rules",
     "record",
     "refuse",
+    "refuse_unsigned",
     "remove_payload",
     "reopen",
     "resume",
@@ -68,5 +71,6 @@ __all__ = [
     "submit",
     "take_back",
     "told_late",
+    "unheard",
     "withdraw",
 ]

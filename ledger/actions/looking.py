@@ -1,18 +1,21 @@
 """Look-ups kept as evidence, and what they decide."""
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger.actions import resolving
 from ledger.actions.asking import void_changed
 from ledger.actions.changing import change, first_time, locked
 from ledger.actions.claiming import Claimed, Ticket, claim_locked
+from ledger.actions.hearing import next_look_at
 from ledger.actions.holding import also_there
 from ledger.actions.proof import is_proof, is_settled, note_finding
 from ledger.actions.reading import facts, match_of
 from ledger.models import Attempt, Lookup, Operation
+from ledger.rules.decisions import LOOKS
 from ledger.rules.errors import StaleToken
 from ledger.rules.facts import LOOK_REFUSED
+from ledger.rules.hearing import PAUSE_S
 from ledger.rules.outcomes import MESSAGE_MAX
 from ledger.rules.records import Found
 from ledger.rules.states import FOUND, LIVE, CaseKind, Evidence, Outcome, Standing, State, Verdict
@@ -109,9 +112,26 @@ def _store(
         data=_summary(lookup, found),
         look_count=operation.look_count + 1 if _blind(operation, lookup) else 0,
         taken_at=asked_at if _takes(operation, found) else operation.taken_at,
+        told_look_at=operation.told_look_at if listed else _heard_out(operation, lookup),
     )
     void_changed(operation)
     return lookup
+
+
+def _heard_out(operation: Operation, lookup: Lookup) -> datetime | None:
+    """Return when to look once more for what the destination told; None where this look has answered it."""
+    if operation.told_look_at is None or operation.told_at is None:
+        return None
+    if operation.told_at > lookup.asked_at:
+        return next_look_at(operation, lookup.asked_at)
+    goes_on_by_itself = operation.state == State.UNCERTAIN and operation.held_at is None
+    if (
+        lookup.verdict == Verdict.COULD_NOT_LOOK
+        and operation.look_count + 1 < LOOKS
+        and not goes_on_by_itself
+    ):
+        return lookup.asked_at + timedelta(seconds=PAUSE_S)
+    return None
 
 
 def _summary(lookup: Lookup, found: Found) -> dict[str, object]:

@@ -10,12 +10,20 @@ from ninja import Query
 
 from ledger import actions
 from ledger.actions import Reply, Submission, statements
-from ledger.door import answers, auth, listing, problems
-from ledger.door.openapi import AGAINST_ITS_PAYLOAD, AGAINST_THE_RECORD, KEY_HEADER, Documented, answering
+from ledger.door import answers, auth, hearing, listing, problems
+from ledger.door.openapi import (
+    AGAINST_ITS_PAYLOAD,
+    AGAINST_THE_RECORD,
+    ANY_EVENT,
+    KEY_HEADER,
+    Documented,
+    answering,
+)
 from ledger.door.reading import StrictParser, only_known, operation_key
 from ledger.door.schemas import (
     ClaimIn,
     CorrectionIn,
+    HeardOut,
     HeartbeatIn,
     ListIn,
     ListOut,
@@ -173,6 +181,19 @@ def _waits(request: HttpRequest, operation: Operation, asked: Approval, *, new: 
 def read(request: HttpRequest, uid: UUID) -> HttpResponse:
     """An operation as it stands, with its attempts and what the last check found."""
     return answers.respond(answers.whole_operation(request, _operation(request, uid)))
+
+
+@api.post(
+    "destinations/{str:name}/events",
+    auth=None,
+    response=answering(200, 202, schema=HeardOut),
+    summary="Take in an event of a destination",
+    openapi_extra=ANY_EVENT,
+)
+def hear(request: HttpRequest, name: str) -> HttpResponse:
+    """For the destination itself, which signs. Evidence and a reason to look, never a move by itself."""
+    heard = hearing.take(request, name)
+    return answers.respond({"heard": heard}, status=200 if heard == "known" else 202)
 
 
 def _operation(request: HttpRequest, uid: UUID) -> Operation:

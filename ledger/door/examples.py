@@ -8,9 +8,10 @@ from ledger.rules import errors
 _ID = "4f2c8a51-0d5e-4c39-9a53-2f6f1f0a7d11"
 _ATTEMPT_ID = "0b5f7c1e-6f0a-4d0c-9a53-2f6f1f0a7d11"
 _TOKEN = "the token of the attempt's claim"  # noqa: S105 - a place for one
+_KEY = "order/webshop/483/v1"
 _PAYLOAD = {"order": "483", "total": "1240.00"}
 _HANDED: dict[str, Any] = {
-    "key": "order/webshop/483/v1",
+    "key": _KEY,
     "source": {"system": "webshop", "reference": "483", "version": "1", "run": "exec-9931"},
     "description": "Order 483",
     "subject": "Acme",
@@ -21,7 +22,7 @@ _HANDED: dict[str, Any] = {
 _OPERATION: dict[str, Any] = {
     "id": _ID,
     "type": "invoice.create",
-    "key": "order/webshop/483/v1",
+    "key": _KEY,
     "state": "pending",
     "description": "Order 483",
     "subject": "Acme",
@@ -81,6 +82,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         "It was sent",
         {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201},
     ),
+    "hear": _one(
+        "The destination says that it made the invoice",
+        {
+            "id": "evt_1187",
+            "type": "invoice.created",
+            "data": {"id": "INV-1187", "metadata": {"operation": _KEY}},
+        },
+    ),
     "correct": _one("It should have been 1420", _CORRECTION)
     | {
         "in-doubt": {"summary": "The first one may have happened", "value": _CORRECTION | {"override": _RISK}}
@@ -99,6 +108,8 @@ ANSWERS: dict[tuple[str, int], dict[str, Any]] = {
         "retry_at": "2026-12-01T10:20:00.120483+00:00",
         "warnings": [],
     },
+    ("hear", 200): {"heard": "known"},
+    ("hear", 202): {"heard": "new"},
     ("find", 200): {"items": [{**_OPERATION, "case": None, "retry_at": None}], "next_cursor": None},
 }
 """By the name of the operation and the status."""

@@ -24,6 +24,13 @@ KEY_HEADER: dict[str, Any] = {
         }
     ]
 }
+ANY_EVENT: dict[str, Any] = {
+    "requestBody": {
+        "description": "The event as the destination sends it, with its signature in headers of its own.",
+        "required": True,
+        "content": {JSON: {"schema": {"type": "object"}}},
+    }
+}
 EVERYWHERE = (400, 401, 403, 404, 408, 413, 429, 500, 503)
 BY_THE_SERVER = {
     414: "The address is over 8,190 bytes; the web server says so in HTML.",

@@ -17,6 +17,7 @@ from ledger.rules.errors import (
     CorrectionOpen,
     Malformed,
     NotFound,
+    NotSigned,
     PayloadChanged,
     TieoutError,
     TooLarge,
@@ -64,7 +65,8 @@ def document(refusal: TieoutError, *, retry_at: datetime | None = None) -> HttpR
     """Write a refusal; one that asks to wait says for how many seconds."""
     headers = {}
     if isinstance(refusal, Unauthenticated):
-        headers["WWW-Authenticate"] = 'Bearer realm="tieout"'
+        scheme = "Signature" if isinstance(refusal, NotSigned) else "Bearer"
+        headers["WWW-Authenticate"] = f'{scheme} realm="tieout"'
     if isinstance(refusal, Unavailable):
         headers["Retry-After"] = str(UNAVAILABLE_S)
     elif isinstance(refusal, TooManyRequests):

@@ -320,6 +320,14 @@ class AnswerOut(Told):
     payload: dict[str, Any] | None = Field(None, description="With the claim of a correction: what to send.")
 
 
+class HeardOut(Given):
+    """What became of a destination's event."""
+
+    heard: Literal["new", "known", "nothing"] = Field(
+        description="`known`: taken in before. `nothing`: it is not about an operation of ours."
+    )
+
+
 class WrongOut(Given):
     """One member that cannot be used."""
 

@@ -5,6 +5,7 @@ from ledger.models.approval import Approval
 from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
 from ledger.models.evidence import Case, Command, Event, Lookup
+from ledger.models.hearing import Heard, Unsigned
 from ledger.models.operation import Attempt, Operation, OperationQuerySet, Permit
 from ledger.models.pause import Pause, Refusal
 
@@ -16,6 +17,7 @@ __all__ = [
     "Command",
     "Destination",
     "Event",
+    "Heard",
     "Heartbeat",
     "Lookup",
     "Operation",
@@ -25,6 +27,7 @@ __all__ = [
     "Permit",
     "Refusal",
     "TieoutNow",
+    "Unsigned",
     "database_now",
     "settled_until",
 ]

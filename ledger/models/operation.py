@@ -59,6 +59,10 @@ class OperationQuerySet(models.QuerySet["Operation"]):
         """Uncertain operations whose next look-up, or other resolution, is due and possible; none is held."""
         return self.reachable().filter(state=State.UNCERTAIN, look_at__lte=now, held_at=None)
 
+    def told_of(self, now: datetime) -> Self:
+        """Operations that their destination spoke of, and whose look-up for that is due and possible."""
+        return self.reachable().filter(told_look_at__lte=now).exclude(state=State.RUNNING)
+
     def past_keeping(self, now: datetime) -> Self:
         """Operations done, cancelled or corrected so long ago that their payload need no longer be kept."""
         types: dict[float, list[int]] = defaultdict(list)
@@ -119,6 +123,10 @@ class Operation(models.Model):
     """When the sweep takes it up again; empty once it is held."""
     look_count = models.PositiveSmallIntegerField(default=0)
     """Look-ups in a row that could not look."""
+    told_at = models.DateTimeField(null=True)
+    """When its destination last spoke of it in an event of its own."""
+    told_look_at = models.DateTimeField(null=True)
+    """When it is looked up for that, whatever its state; empty once that is done."""
     nudged_at = models.DateTimeField(null=True)
     held_at = models.DateTimeField(null=True)
     """Exactly while a case is open."""
@@ -172,6 +180,9 @@ class Operation(models.Model):
             models.Index(name="operation_due", fields=["next_try_at"], condition=Q(state=State.PENDING)),
             models.Index(name="operation_lease", fields=["lease_until"], condition=Q(state=State.RUNNING)),
             models.Index(name="operation_look", fields=["look_at"], condition=Q(state=State.UNCERTAIN)),
+            models.Index(
+                name="operation_told", fields=["told_look_at"], condition=Q(told_look_at__isnull=False)
+            ),
             models.Index(
                 name="operation_open_unfinished", fields=["id"], condition=Q(state__in=sorted(UNFINISHED))
             ),

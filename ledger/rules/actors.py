@@ -3,6 +3,7 @@
 from ledger.rules.errors import TieoutError
 
 AUTOMATION = "api:"
+DESTINATION = "destination:"
 RUN = "reconciliation "
 WORKERS = frozenset({"worker", "policy", "sweep", "software"})
 """What works by itself, and is all the same to a reader."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from ledger.rules.contracts import Seconds, Section
+from ledger.rules.events import EventRules
 
 
 class Auth(Section):
@@ -94,3 +95,4 @@ class Connection(Section):
     proxy: Annotated[str, AfterValidator(_proxy)] | None = None
     rate: Rate = Rate()
     open_url: str | None = None
+    events: EventRules | None = None

@@ -29,7 +29,18 @@ def _retention(value: object) -> float | None:
     return None if value in (None, "unknown") else seconds(value)
 
 
+def _secrets(value: object) -> object:
+    """Read one secret's place, or several, the current one first."""
+    named = (value,) if isinstance(value, str) else value
+    if not isinstance(named, list | tuple) or not named or not all(isinstance(one, str) for one in named):
+        raise ValueError("a secret's place is missing; write env:NAME or file:PATH, or a list of them")
+    if any(not one.startswith(("env:", "file:")) for one in named):
+        raise ValueError("a secret never stands in this file; write env:NAME or file:PATH")
+    return tuple(named)
+
+
 Seconds = Annotated[float, BeforeValidator(seconds)]
+Secrets = Annotated[tuple[str, ...], BeforeValidator(_secrets)]
 Retention = Annotated[float | None, BeforeValidator(_retention)]
 Status = Annotated[int, Field(ge=100, le=599)]
 Rule = Literal["not_done", "rejected", "in_use", "exists"]

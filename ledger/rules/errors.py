@@ -132,6 +132,13 @@ class Unauthenticated(TieoutError):
     title = "The token is missing or not known"
 
 
+class NotSigned(Unauthenticated):
+    """An event of a destination that nobody has signed whose secret is known, or too long ago."""
+
+    type = "not-signed"
+    title = "The event is not signed by its destination"
+
+
 class TypeNotAllowed(TieoutError):
     """The token does not cover this operation type."""
 

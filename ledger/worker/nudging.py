@@ -20,6 +20,7 @@ DEADLINE_MAX_S = 1000.0
 """Three of these stay below the queue's own `retry`, so that it never repeats what still runs."""
 SEND = "ledger.worker.tasks.send"
 LOOK = "ledger.worker.tasks.look"
+HEED = "ledger.worker.tasks.heed"
 
 TAKE = """
 WITH due AS MATERIALIZED ({due})
@@ -69,20 +70,24 @@ def nudge_sends(due: "models.QuerySet[Operation]", *, oldest: str, limit: int) -
     return len(taken)
 
 
-def nudge_look(taken: Taken) -> None:
+def nudge_look(taken: Taken, *, task: str = LOOK) -> None:
     """Tell the queue to look an operation up that this sweep has taken up, if nobody has since."""
     with transaction.atomic():
         still_ours = Operation.objects.filter(pk=taken.pk).filter(
             Q(nudged_at=None) | Q(nudged_at=taken.stamp)
         )
         if still_ours.update(nudged_at=TieoutNow()):
-            _enqueue(LOOK, taken)
+            _enqueue(task, taken)
 
 
-def begin_look(operation_id: int, *, for_s: float) -> Operation | None:
-    """Give the operation whose look-up is due to this task alone; None where it is not, or another looks."""
+def begin_look(operation_id: int, *, for_s: float, told_of: bool = False) -> Operation | None:
+    """Give the operation whose look-up is due to this task alone; None where it is not, or another looks.
+
+    `told_of`: due because its destination spoke of it.
+    """
     now = database_now()
-    due = Operation.objects.to_look_up(now).filter(Q(nudged_at=None) | Q(nudged_at__lte=now))
+    looks = Operation.objects.told_of(now) if told_of else Operation.objects.to_look_up(now)
+    due = looks.filter(Q(nudged_at=None) | Q(nudged_at__lte=now))
     # Marked as nudged in the future: nobody takes it up before this task must have ended.
     if not due.filter(pk=operation_id).update(nudged_at=now + timedelta(seconds=for_s - AGAIN_S)):
         return None

@@ -130,6 +130,10 @@ def _to_resolve(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.to_look_up(now)
 
 
+def _told_of(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.told_of(now)
+
+
 def _due(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.by_tieout().due(now)
 
@@ -154,6 +158,12 @@ def _resolve(one: Taken) -> None:
         nudging.nudge_look(one)
 
 
+def _heed(one: Taken) -> None:
+    """Where there is room, have a worker look up what its destination spoke of."""
+    if nudging.waiting() < WAITING_MAX:
+        nudging.nudge_look(one, task=nudging.HEED)
+
+
 def _alone(act: Callable[[], object], what: str) -> object:
     """Let nothing that goes wrong here keep the rest waiting, except the loss of the database."""
     try:
@@ -175,6 +185,7 @@ PARTS: dict[str, Callable[[], bool]] = {
     "Corrections that wait": partial(_take_up, _corrections, _settle, oldest="id"),
     "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
     "Doubts to resolve": partial(_take_up, _to_resolve, _resolve, oldest="look_at"),
+    "What destinations spoke of": partial(_take_up, _told_of, _heed, oldest="told_look_at"),
     "Sends that are due": partial(_nudge_sends, _due, oldest="next_try_at", most=SENDS_MAX),
     "Payloads past their time": _remove_payloads,
 }

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 
+from ledger import actions
 from ledger.destinations import lookups, sending
 from ledger.rules.errors import TieoutError
 from ledger.worker import heart, nudging
@@ -21,6 +22,11 @@ def look(operation_id: int) -> None:
     _take_up(operation_id, lambda for_s: _look(operation_id, for_s))
 
 
+def heed(operation_id: int) -> None:
+    """Look an operation up that its destination spoke of, if that is still due."""
+    _take_up(operation_id, lambda for_s: _heed(operation_id, for_s))
+
+
 def beat() -> None:
     """Show that work goes through the queue."""
     heart.beat()
@@ -31,6 +37,17 @@ def _look(operation_id: int, for_s: float) -> None:
     if operation is not None:
         lookups.look(operation, actor="worker", reason="Its check was due.")
         nudging.end_look(operation)
+
+
+def _heed(operation_id: int, for_s: float) -> None:
+    operation = nudging.begin_look(operation_id, for_s=for_s, told_of=True)
+    if operation is None:
+        return
+    if operation.operation_type.has_lookup:
+        lookups.look(operation, actor="worker", reason=f"{operation.operation_type.destination} told of it.")
+    else:
+        actions.unheard(operation_id)
+    nudging.end_look(operation)
 
 
 def _take_up(operation_id: int, act: Callable[[float], None]) -> None:

@@ -1,11 +1,12 @@
 """What is checked of a destination beyond its lines: connector, address, and that its secrets are there."""
 
 import importlib
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from ledger.destinations.connectors.base import LATER, ConfigurationError, secret
 from ledger.destinations.connectors.routes import proxy_of, wrong_with
-from ledger.rules import placeholders
+from ledger.rules import hearing, placeholders
 from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
@@ -25,6 +26,7 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_addresses(part, wrongs)
     _check_auth(part, wrongs)
     _check_way(part, wrongs)
+    _check_events(part, wrongs)
     _check_timeout(part, wrongs)
     if "rate" in part.raw:
         layout.notes.append(f"{dotted((*part.path, 'rate'))} is kept; it does not slow anything down yet.")
@@ -99,7 +101,7 @@ def _check_auth(part: Part, wrongs: Wrongs) -> None:
     for name in SECRETS:
         secret = auth.get(name)
         if isinstance(secret, str):
-            _check_secret((*part.path, "auth", name), secret, wrongs)
+            check_secret((*part.path, "auth", name), secret, wrongs)
 
 
 def _check_way(part: Part, wrongs: Wrongs) -> None:
@@ -122,16 +124,39 @@ def _check_way(part: Part, wrongs: Wrongs) -> None:
             wrongs.add((*part.path, "proxy"), error.detail, remedy)
 
 
-def _check_secret(path: Path, reference: str, wrongs: Wrongs) -> None:
+def _check_events(part: Part, wrongs: Wrongs) -> None:
+    """Check that the secrets are there with which events are signed."""
+    events = part.under("events")
+    path: Path = (*part.path, "events", "secret")
+    for place, reference in places(events.get("secret"), path):
+        value = check_secret(place, reference, wrongs)
+        why = hearing.check_secret(str(events.get("scheme")), value) if value else ""
+        if why:
+            remedy = "Put it there as the destination shows it: whsec_ and base64."
+            wrongs.add(place, f"The secret in {reference} cannot be one of Standard Webhooks: {why}.", remedy)
+
+
+def places(value: object, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield where secrets are, each with its place in the file: one, or a list of them."""
+    if isinstance(value, str):
+        yield path, value
+    for index, one in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(one, str):
+            yield (*path, index), one
+
+
+def check_secret(path: Path, reference: str, wrongs: Wrongs) -> str:
+    """Check that a named secret is there, and return it; nothing where it is not."""
     if not reference.startswith(("env:", "file:")):
-        return
+        return ""
     try:
-        secret(reference)
+        return secret(reference)
     except ConfigurationError as error:
         remedy = (
             f"Put the secret there, where configure and the worker run, or name another {_place(reference)}."
         )
         wrongs.add(path, error.detail, remedy)
+    return ""
 
 
 def _place(reference: str) -> str:

@@ -163,6 +163,15 @@ def _check_secrets(part: Part, wrongs: Wrongs) -> None:
         if isinstance(secret, str) and not secret.startswith(("env:", "file:")):
             remedy = f'Write {name} = "env:NAME" or "file:PATH".'
             wrongs.add((*part.path, "auth", name), "A secret never stands in this file.", remedy)
+    check_places(part.under("events").get("secret"), (*part.path, "events", "secret"), wrongs)
+
+
+def check_places(value: object, path: Path, wrongs: Wrongs) -> None:
+    """Refuse a secret that stands in the file itself, alone or in a list."""
+    for index, place in enumerate(value if isinstance(value, list) else [value]):
+        if isinstance(place, str) and not place.startswith(("env:", "file:")):
+            where = (*path, index) if isinstance(value, list) else path
+            wrongs.add(where, "A secret never stands in this file.", 'Write "env:NAME" or "file:PATH".')
 
 
 def _check_expressions(part: Part, wrongs: Wrongs) -> None:

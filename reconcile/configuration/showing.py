@@ -8,15 +8,19 @@ from pydantic import BaseModel
 from ledger.rules.calls import RetryPolicy, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
+from ledger.rules.events import EventRules
 from ledger.rules.paths import dotted
 from reconcile.configuration.sections import PlanHead, TypeHead
 
 _UNITS_S = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
-_KINDS: tuple[type[BaseModel], ...] = (Connection, Contract, RetryPolicy, ReviewPolicy, TypeHead, PlanHead)
+_KINDS: tuple[type[BaseModel], ...] = (
+    *(Connection, EventRules, Contract, RetryPolicy, ReviewPolicy),
+    *(TypeHead, PlanHead),
+)
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
 )
-_UNSHOWN = frozenset({"auth", "headers", "proxy", "tls"})
+_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls"})
 
 Flat = dict[tuple[str, ...], object]
 

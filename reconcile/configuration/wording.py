@@ -13,7 +13,7 @@ JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.or
 
 _NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
-_UNSHOWN = frozenset({"auth", "headers", "proxy", "tls"})
+_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls"})
 """A secret may stand here by mistake, and must not be printed again."""
 
 _KINDS = {
@@ -36,6 +36,9 @@ _PATTERNS = {
     "path": 'Begin the path with "/"; the host stands in base_url.',
 }
 _MISSING = {
+    "scheme": 'Say how it signs: scheme = "standard", "stripe" or "hmac".',
+    "secret": 'Say where the secret is: secret = "env:NAME" or "file:PATH".',
+    "reference": 'Say where our reference stands: reference = "data.object.metadata.operation".',
     "performed_by": 'Say who sends: performed_by = "tieout" or "caller".',
     "destination": 'Name the destination by its section: destination = "books".',
     "entity": 'Name the legal entity whose books these are: entity = "Durban Trading (Pty) Ltd".',

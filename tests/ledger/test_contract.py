@@ -24,6 +24,9 @@ EXAMPLES = "8"
 """Of each kind for each address, beside the edges of each member; by hand, thousands."""
 
 
+ANSWERED: dict[str, type[schemas.Given]] = {"find": schemas.ListOut, "hear": schemas.HeardOut}
+
+
 def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> None:
     """No 500, no status, media type or schema that is not documented, and nothing wrong is taken."""
     attempts = {name: [unstarted(api) for _ in range(2)] for name in ("start", "heartbeat", "outcome")}
@@ -84,6 +87,7 @@ def test_every_status_of_every_address_is_documented() -> None:
         "heartbeat": "200 409",
         "outcome": "200 409",
         "find": "200",
+        "hear": "200 202",
         "read": "200",
     }
     assert {name: set(operation["responses"]) for name, operation in addresses()} == {
@@ -113,7 +117,7 @@ def test_every_example_is_what_it_stands_for() -> None:
                 for example in told.get("examples", {}).values():
                     assert schemas.ProblemOut.model_validate(example["value"]).status == int(status)
                 if "example" in told:
-                    answered = schemas.ListOut if name == "find" else schemas.AnswerOut
+                    answered = ANSWERED.get(name, schemas.AnswerOut)
                     answered.model_validate_json(json.dumps(told["example"]))
 
 
