@@ -117,6 +117,7 @@ def _sent(ready: _Ready, *, timeout_s: float) -> Report:
             reference=operation.key,
             amount=operation.amount,
             currency=operation.currency or None,
+            call=ready.request.call,
         )
     except Exception as error:  # noqa: BLE001 - after the start, nothing may claim that nothing happened
         words = f"The connector failed after the start ({type(error).__name__})."

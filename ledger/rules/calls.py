@@ -1,7 +1,8 @@
 """How a destination is called and how one of its records is read: the sections of an operation type."""
 
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -17,44 +18,78 @@ SinceForm = Annotated[
 Places = Annotated[int, Field(ge=0, le=4)]
 
 
+FAILS = "errors || error"
+"""Where an answer tells of a failure, although its status does not: GraphQL and JSON-RPC."""
+HEADER = "header:"
+"""Before the name of a header of the answer, where something is said there and not in the body."""
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "cursor": ("next", "parameter"),
+    "link": ("next",),
+    "last_id": ("parameter", "more"),
+}
+_ONLY = {"pages": ("page",), "overlap": ("offset",), "first": ("page", "offset", "cursor", "last_id")}
+COUNTED = frozenset({"page", "offset"})
+"""Styles whose places are numbers of our own."""
+
+
 class Paging(Section):
-    """How a list goes on."""
+    """How a list goes on.
+
+    `next`, `more`, `pages` and `total` are expressions over the answer, or "header:NAME".
+    """
 
     style: Literal["none", "cursor", "link", "page", "offset", "last_id"] = "none"
     next: str | None = None
     parameter: str | None = None
-    first: int = 1
+    where: Literal["query", "body"] | None = Field(None, alias="in")
+    first: int | str | None = None
     size: int | None = None
     more: str | None = None
+    pages: str | None = None
+    total: str | None = None
+    overlap: int | None = Field(None, ge=1, le=100)
 
     @model_validator(mode="after")
     def _complete(self) -> "Paging":
-        needs = {
-            "none": (),
-            "cursor": ("next", "parameter"),
-            "link": ("next",),
-            "page": ("parameter",),
-            "offset": ("parameter", "size"),
-            "last_id": ("parameter", "more"),
-        }[self.style]
-        missing = [name for name in needs if getattr(self, name) is None]
+        missing = [name for name in _NEEDS.get(self.style, ()) if getattr(self, name) is None]
         if missing:
             raise ValueError(f'paging style "{self.style}" needs {" and ".join(missing)}')
-        for name in ("next", "more"):
+        for name, styles in _ONLY.items():
+            if getattr(self, name) is not None and self.style not in styles:
+                raise ValueError(
+                    f'{name} does not go with paging style "{self.style}"; it goes with {_or(styles)}'
+                )
+        if self.style in COUNTED and isinstance(self.first, str):
+            raise ValueError(f'paging style "{self.style}" begins with a number; write first = 0 or 1')
+        for name in ("next", "more", "pages", "total"):
             expression = getattr(self, name)
-            if expression is not None and expression != "header":
+            if expression is None or (name == "next" and self.style == "link" and expression == "header"):
+                continue
+            if not expression.startswith(HEADER):
                 check_expression(expression, name)
         return self
 
 
+def _or(styles: tuple[str, ...]) -> str:
+    return " or ".join(f'"{style}"' for style in styles)
+
+
 class SendCall(Section):
-    """The request that makes the effect; `set` writes placeholders into the payload by dotted path."""
+    """The request that makes the effect; `set` writes placeholders into the payload by dotted path.
+
+    `wrap` is what goes out with the payload inside, `item` where the record is in the answer.
+    """
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
     path: str = Field(pattern=r"^/")
     body: Literal["json", "form"] = "json"
+    form_arrays: Literal["index", "empty"] | None = None
     headers: dict[str, str] = {}
     set: dict[str, str] = {}
+    wrap: dict[str, Any] | None = None
+    item: Expression | None = None
+    fails: Expression | None = None
 
 
 class RecordMap(Section):
@@ -80,25 +115,27 @@ class RecordMap(Section):
     """The zone of times that come without an offset."""
 
 
-class LookupCall(Section):
+class Question(Section):
+    """A request that only asks; its body is a table whose texts may hold placeholders."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: str = Field(pattern=r"^/")
+    headers: dict[str, str] = {}
+    body: dict[str, Any] | None = None
+    body_as: Literal["json", "form"] | None = None
+    form_arrays: Literal["index", "empty"] | None = None
+    items: Expression | None = None
+    fails: Expression | None = None
+    paging: Paging = Paging()
+
+
+class LookupCall(Question):
     """The request that asks what the destination holds for one operation."""
 
-    method: Literal["GET", "POST"] = "GET"
-    path: str = Field(pattern=r"^/")
-    headers: dict[str, str] = {}
-    body: dict[str, str] | None = None
-    items: Expression | None = None
-    paging: Paging = Paging()
 
-
-class ListCall(Section):
+class ListCall(Question):
     """The request that lists what the destination holds since an instant, written in its own form."""
 
-    method: Literal["GET", "POST"] = "GET"
-    path: str = Field(pattern=r"^/")
-    headers: dict[str, str] = {}
-    items: Expression | None = None
-    paging: Paging = Paging()
     since_format: SinceForm | None = None
     timezone: Zone | None = None
 

@@ -8,10 +8,10 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
-from ledger.rules.calls import RecordMap
+from ledger.rules.calls import FAILS, RecordMap, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.facts import DECLINED, EXISTS, IN_USE
-from ledger.rules.records import Unreadable, read_money, read_status, read_text, search, standing_of
+from ledger.rules.records import Unreadable, holds, read_money, read_status, read_text, search, standing_of
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import Outcome, Standing
 
@@ -67,14 +67,29 @@ def classify(
     reference: str,
     amount: Decimal | None,
     currency: str | None,
+    call: SendCall | None = None,
 ) -> Report:
     """Say what an answer proves of its attempt; what the contract does not list proves nothing.
 
     The contract's `when` comes before the status. Where several rules fit, the one that claims least counts:
-    exists, in use, rejected, not done.
+    exists, in use, rejected, not done. `call` says where in the answer the record is, and where failures are.
     """
-    read = _read(answer, contract, map, reference=reference, amount=amount, currency=currency)
-    return replace(read, replayed=_replayed(answer, contract))
+    report = _unsuccessful(answer, contract, fails=_fails(call, map))
+    if report is None:
+        record = (
+            answer
+            if call is None or call.item is None
+            else replace(answer, body=search(call.item, answer.body))
+        )
+        report = _success(record, map, reference=reference, amount=amount, currency=currency)
+    return replace(report, replayed=_replayed(answer, contract))
+
+
+def _fails(call: SendCall | None, map: RecordMap | None) -> str | None:
+    """Return where an answer tells of failures; where all of it is the record, its members are its own."""
+    if call is not None and call.fails is not None:
+        return call.fails
+    return FAILS if map is None or (call is not None and call.item is not None) else None
 
 
 def _replayed(answer: Answer, contract: Contract) -> bool:
@@ -84,15 +99,8 @@ def _replayed(answer: Answer, contract: Contract) -> bool:
     return answer.headers.get(contract.replay_header.lower(), "false").strip().lower() not in ("false", "")
 
 
-def _read(
-    answer: Answer,
-    contract: Contract,
-    map: RecordMap | None,
-    *,
-    reference: str,
-    amount: Decimal | None,
-    currency: str | None,
-) -> Report:
+def _unsuccessful(answer: Answer, contract: Contract, *, fails: str | None) -> Report | None:
+    """Say what an answer proves that is no success by stage, contract or status; None of any other."""
     if answer.stage == "not_sent":
         return _report(answer, Outcome.RETRYABLE, "not_sent", words=answer.detail or "Not a byte was sent.")
     status = answer.status
@@ -107,7 +115,9 @@ def _read(
     if not answer.readable:
         words = answer.detail or "The answer cannot be read."
         return _report(answer, Outcome.UNCERTAIN, "unreadable", words=words)
-    return _success(answer, map, reference=reference, amount=amount, currency=currency)
+    if holds(search(fails, answer.body)):
+        return _report(answer, Outcome.UNCERTAIN, "errors")
+    return None
 
 
 _RULES: Mapping[str, tuple[Outcome, str]] = {
@@ -126,7 +136,7 @@ def _rule(answer: Answer, contract: Contract, status: int) -> str | None:
             return "garbled"  # a body that meant to say something, and the rules might turn on it
         for name in ("exists", "in_use", "rejected", "not_done"):
             expression = contract.when.get(name)
-            if expression is not None and _holds(search(expression, answer.body)):
+            if expression is not None and holds(search(expression, answer.body)):
                 return name
     lists = {
         "exists": contract.exists,
@@ -135,11 +145,6 @@ def _rule(answer: Answer, contract: Contract, status: int) -> str | None:
         "not_done": contract.not_done,
     }
     return next((name for name, statuses in lists.items() if status in statuses), None)
-
-
-def _holds(value: object) -> bool:
-    # JMESPath's own idea of false; the number 0 is true there.
-    return value is not None and value is not False and value not in ("", [], {})
 
 
 def _success(

@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -22,11 +22,15 @@ SET = MARKS | {"type", "amount", "amount_minor", "currency"}
 """What `set` may name: what never changes afterwards under the operation's key."""
 SEND = SET | {"idempotency_key"}
 """What the path and the headers of a send may name."""
-LOOKUP = SEND | {"destination_reference"}
-"""What a look-up may name."""
-LIST = frozenset({"since"})
+LOOKUP = SEND | {"destination_reference", "position"}
+"""What a look-up may name; `position` is the number of a page, or of its first item."""
+LIST = frozenset({"since", "position"})
 """What a list may name."""
+PAYLOAD = "{payload}"
+"""What stands for the whole payload where `wrap` puts it."""
 
+_QUOTE = re.compile(r"['\"]")
+_ENDS = re.compile(r"['\"\\]")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)*)\}")
 
 
@@ -65,12 +69,52 @@ def fill(template: str, values: Values, *, encode: bool = False) -> str:
         value = str(values.get(match[1], ""))
         if not value:
             raise Malformed(f"There is no {match[1]} to put in place of {match[0]}.")
+        if encode:
+            refuse_quotes(template, value)
         return quote(value, safe="") if encode else value
 
     filled = _PLACEHOLDER.sub(put, template)
     if encode:
         _refuse_steps(template, filled)
     return filled
+
+
+def refuse_quotes(template: str, value: str) -> None:
+    """Refuse a value that would end the quoted text of a query in which it stands; raises Malformed."""
+    if _QUOTE.search(template) and _ENDS.search(value):
+        raise Malformed("A value has a quote or a backslash, which would end the text in which it stands.")
+
+
+def fill_tree(template: object, values: Values, *, text: Callable[[str], object] | None = None) -> Any:
+    """Return a template of tables and lists, filled; `text` gives what some of its texts stand for instead.
+
+    What a value says is never read as a template. Raises Malformed, also for a value that would end a quoted
+    text within a text.
+    """
+    if isinstance(template, Mapping):
+        return {name: fill_tree(inner, values, text=text) for name, inner in template.items()}
+    if isinstance(template, list | tuple):
+        return [fill_tree(inner, values, text=text) for inner in template]
+    if not isinstance(template, str):
+        return template
+    special = text(template) if text is not None else None
+    if special is not None:
+        return special
+    for name in named(template):
+        refuse_quotes(template, str(values.get(name, "")))
+    return fill_value(template, values)
+
+
+def texts(template: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield each text of a template of tables and lists, with where it stands."""
+    if isinstance(template, str):
+        yield path, template
+    elif isinstance(template, Mapping):
+        for name, inner in template.items():
+            yield from texts(inner, (*path, name))
+    elif isinstance(template, list | tuple):
+        for index, inner in enumerate(template):
+            yield from texts(inner, (*path, index))
 
 
 def fill_value(template: str, values: Values) -> str | int:

@@ -108,6 +108,11 @@ def search(expression: str | None, value: object) -> object:
     return found
 
 
+def holds(value: object) -> bool:
+    """Say whether what an expression found counts as said: JMESPath's own idea, where 0 is true."""
+    return value is not None and value is not False and value not in ("", [], {})
+
+
 def read_text(value: object, part: str) -> str:
     """Read a name or number that identifies something, "" for null; raises Unreadable."""
     if value is None:

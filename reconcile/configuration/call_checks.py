@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from ledger.rules import money, placeholders
-from ledger.rules.calls import RecordMap
+from ledger.rules.calls import COUNTED, Question, RecordMap
+from ledger.rules.digests import canonical
+from ledger.rules.errors import Malformed
+from ledger.rules.paths import split
+from ledger.rules.placeholders import PAYLOAD
+from reconcile.configuration.destination_checks import check_secret
 from reconcile.configuration.sections import Part
 from reconcile.configuration.wrongs import Path, Wrongs, choices
 
@@ -21,6 +26,9 @@ def check_calls(part: Part, wrongs: Wrongs) -> None:
     """Check every call of one operation type."""
     for name in _KNOWN_IN:
         _check_call(part, name, wrongs)
+    _check_wrap(part, wrongs)
+    for name in ("lookup", "list"):
+        _check_question(part, name, wrongs)
 
 
 def check_record(part: Part, wrongs: Wrongs) -> None:
@@ -44,6 +52,8 @@ def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
         if unknown := placeholders.unknown(template, known):
             what = f"Nothing can be put in place of {', '.join(f'{{{one}}}' for one in unknown)}."
             wrongs.add(place, what, choices(unknown[0], known))
+        if place[len(path)] in ("body", "wrap"):
+            check_secret(place, template, wrongs)
     headers = call.get("headers")
     for header in headers if isinstance(headers, dict) else ():
         if header.lower() in SECRET_HEADERS:
@@ -52,12 +62,53 @@ def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
 
 
 def _templates(call: Mapping[str, object], path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield what a call may have placeholders in: its path, its headers and its body."""
-    for name in ("path", "headers", "body"):
-        value = call.get(name)
-        inner = value.items() if isinstance(value, dict) else ()
-        if isinstance(value, str):
-            yield (*path, name), value
-        for key, template in inner:
-            if isinstance(template, str):
-                yield (*path, name, key), template
+    """Yield what a call may have placeholders in: its path, its headers, its body and what is around it."""
+    for name in ("path", "headers", "body", "wrap"):
+        for inner, text in placeholders.texts(call.get(name)):
+            if text != placeholders.PAYLOAD or name != "wrap":
+                yield (*path, name, *inner), text
+
+
+def _check_wrap(part: Part, wrongs: Wrongs) -> None:
+    """Check that the payload stands in what goes out, once and whole."""
+    wrap, path = part.under("send").get("wrap"), (*part.path, "send", "wrap")
+    if isinstance(wrap, dict) and [text for _, text in placeholders.texts(wrap)].count(PAYLOAD) != 1:
+        remedy = 'Write it where it belongs, such as wrap = { variables = { input = "{payload}" } }.'
+        wrongs.add(path, "The payload must stand in it once, as a value of its own.", remedy)
+    _check_json(wrap, path, wrongs)
+
+
+def _check_question(part: Part, name: str, wrongs: Wrongs) -> None:
+    """Check that a question can carry its body and the place of its pages."""
+    call = part.get(name, Question)
+    if call is None:
+        return
+    path, paging = (*part.path, name), call.paging
+    within = paging.where == "body"
+    if call.method == "GET" and (call.body is not None or within):
+        wrongs.add((*path, "method"), "A question with a body cannot be a GET.", 'Write method = "POST".')
+    named = any("{position}" in text for _, text in _templates(part.under(name), path))
+    if paging.style in COUNTED and not named and paging.parameter is None:
+        remedy = 'Name it: parameter = "page"; or write {position} where it belongs.'
+        wrongs.add((*path, "paging"), "Nothing says where the page's number is asked for.", remedy)
+    if named and paging.style not in COUNTED:
+        remedy = 'Write paging = { style = "page" } or "offset", or leave {position} out.'
+        wrongs.add((*path, "paging"), "Only pages that are counted have a {position}.", remedy)
+    if within and paging.parameter is not None and not _is_path(paging.parameter):
+        remedy = 'Write names with dots between, such as "variables.after".'
+        wrongs.add((*path, "paging", "parameter"), "This is no path into a body.", remedy)
+    _check_json(call.body, (*path, "body"), wrongs)
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return split(text) != ()
+    except ValueError:
+        return False
+
+
+def _check_json(body: object, path: Path, wrongs: Wrongs) -> None:
+    try:
+        canonical(body)
+    except Malformed:
+        wrongs.add(path, "A number in it cannot be kept exactly.", "Write it in quotes, as text.")

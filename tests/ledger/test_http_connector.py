@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ledger.destinations.connectors.base import ConfigurationError, secret
-from ledger.destinations.connectors.http import BODY_MAX_BYTES, form_fields
+from ledger.destinations.connectors.bodies import form_fields
+from ledger.destinations.connectors.http import BODY_MAX_BYTES
 from ledger.destinations.connectors.wire import ssl_context
 from ledger.rules.connections import Auth
 from ledger.rules.contracts import Contract
@@ -253,7 +254,7 @@ def test_a_form_carries_nested_fields_in_brackets() -> None:
     assert fields == [("a[b][c]", "ä"), ("l[0][a]", "true"), ("l[1]", "1.5"), ("l[2]", "10")]
 
 
-@pytest.mark.parametrize("value", [None, [], {}])
+@pytest.mark.parametrize("value", [[], {}, [None], {"c": []}])
 def test_a_form_never_loses_what_it_cannot_carry(value: object) -> None:
     with pytest.raises(Malformed, match=r"a\.b"):
         form_fields({"a": {"b": value}})

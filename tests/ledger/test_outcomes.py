@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from ledger.rules.calls import RecordMap
+from ledger.rules.calls import RecordMap, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.outcomes import Answer, Report, classify, retry_after_s
 from ledger.rules.states import Outcome
@@ -256,3 +256,55 @@ def test_nothing_else_of_a_body_is_kept() -> None:
 
 def test_silence_is_told_in_our_words() -> None:
     assert read(SILENT).message == "Read time-out after 10.0 s."
+
+
+INSIDE = SendCall(path="/graphql", item="data.create.invoice")
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "code"),
+    [
+        ({"data": {"create": {"invoice": invoice()}}}, Outcome.SUCCEEDED, ""),
+        ({"data": {"create": {"invoice": invoice()}}, "errors": []}, Outcome.SUCCEEDED, ""),
+        ({"data": {"create": {"invoice": invoice()}}, "errors": [1]}, Outcome.UNCERTAIN, "errors"),
+        ({"data": None, "errors": [{"message": "timeout"}]}, Outcome.UNCERTAIN, "errors"),
+        ({"error": {"message": "Odoo Server Error"}}, Outcome.UNCERTAIN, "errors"),
+        ({"data": {"create": {"invoice": None}}}, Outcome.UNCERTAIN, "no_record"),
+        (invoice(), Outcome.UNCERTAIN, "no_record"),
+        ({"data": {"create": {"invoice": invoice(total="1.00")}}}, Outcome.UNCERTAIN, "differs"),
+    ],
+)  # fmt: skip
+def test_a_record_inside_an_answer_is_success_only_without_an_error_beside_it(
+    body: object, outcome: Outcome, code: str
+) -> None:
+    report = classify(
+        answered(200, body),
+        contract=CONTRACT,
+        map=BOOKS,
+        reference=KEY,
+        amount=Decimal("1240.00"),
+        currency="ZAR",
+        call=INSIDE,
+    )
+    assert (report.outcome, report.error_code) == (outcome, code)
+
+
+def test_a_refusal_in_a_200_is_what_the_contract_says_it_is() -> None:
+    contract = Contract(when={"rejected": "data.create.userErrors"})
+    refused = {"data": {"create": {"invoice": None, "userErrors": [{"field": "total"}]}}}
+    report = classify(
+        answered(200, refused),
+        contract=contract,
+        map=BOOKS,
+        reference=KEY,
+        amount=None,
+        currency=None,
+        call=INSIDE,
+    )
+    assert report.outcome is Outcome.REJECTED
+
+
+def test_an_error_in_a_200_without_a_record_is_no_success_and_a_records_own_error_is_no_failure() -> None:
+    assert read(answered(200, {"error": "no"}), map=None).outcome is Outcome.UNCERTAIN
+    assert read(answered(200, {"ok": True}), map=None).outcome is Outcome.SUCCEEDED
+    assert read(answered(200, invoice(error="late fee"))).outcome is Outcome.SUCCEEDED

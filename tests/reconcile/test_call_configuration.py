@@ -63,6 +63,8 @@ def refused(folder: Path, section: str, lines: str) -> dict[str, str]:
     }
 
 
+CURSOR = 'paging = { style = "cursor", next = "n", parameter = "c"'
+POST = 'method = "POST"\n'
 MINOR = 'amount_unit = "minor"\nminor_decimals = '
 WRONG: list[tuple[str, str, str, str]] = [
     ("record", 'time_format = "iso"', "record.time_format", "does not tell year, month and day"),
@@ -74,17 +76,40 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("record", MINOR + "{ QQQ = 2 }", "record.minor_decimals.QQQ", "in capitals"),
     ("list", 'since_format = "%H:%M"', "list.since_format", "does not tell year"),
     ("list", 'timezone = "Berlin"', "list.timezone", "IANA"),
+    ("send", 'wrap = { input = "{key}" }', "send.wrap", "The payload must stand in it once"),
+    ("send", 'wrap = { a = "{payload}", b = "{payload}" }', "send.wrap", "The payload must stand in it once"),
+    ("send", 'wrap = { a = "{payload}", b = "{since}" }', "send.wrap.b", "in place of {since}"),
+    ("send", 'wrap = { a = "{payload}", b = ["env:NO_SUCH"] }', "send.wrap.b.0", "NO_SUCH is not set"),
+    ("send", 'wrap = { a = "{payload}", b = 9007199254740993 }', "send.wrap", "in quotes, as text"),
+    ("send", 'form_arrays = "php"', "send.form_arrays", "empty, index"),
+    ("send", 'item = "data["', "send.item", "not a JMESPath"),
+    ("lookup", 'body = { q = "{key}" }', "lookup.method", 'Write method = "POST".'),
+    ("lookup", POST + 'body = { q = [["{kay}"]] }', "lookup.body.q.0.0", 'Did you mean "key"?'),
+    ("lookup", POST + 'body = { q = "file:/no/such" }', "lookup.body.q", "cannot be read"),
+    ("lookup", POST + 'body = "q"', "lookup.body", "is not a table"),
+    ("lookup", POST + 'body_as = "xml"', "lookup.body_as", "form, json"),
+    ("lookup", 'fails = "errors["', "lookup.fails", "not a JMESPath"),
+    ("lookup", 'paging = { style = "page" }', "lookup.paging", "{position}"),
+    ("lookup", 'path = "/l?r={key}&p={position}"', "lookup.paging", "Only pages that are counted"),
+    ("list", 'paging = { style = "cursor", next = "n" }', "list.paging", "needs parameter"),
+    ("list", CURSOR + ', in = "head" }', "list.paging.in", "body, query"),
+    ("list", CURSOR + ', in = "body" }', "list.method", "POST"),
+    ("list", POST + 'paging = { style = "cursor", next = "n", parameter = "a..b", in = "body" }',
+     "list.paging.parameter", "no path into a body"),
+    ("list", 'paging = { style = "link", next = "n", overlap = 1 }', "list.paging", 'goes with "offset"'),
+    ("list", 'paging = { style = "offset", parameter = "o", pages = "p" }', "list.paging", '"page"'),
+    ("list", 'paging = { style = "page", parameter = "p", first = "*" }', "list.paging", "number"),
+    ("list", 'paging = { style = "page", parameter = "p", total = "[" }', "list.paging", "not a JMESPath"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", WRONG, ids=lambda row: row[1])
-def test_a_line_that_cannot_work_is_refused_with_its_remedy(
-    database: Database, tmp_path: Path, row: tuple[str, str, str, str]
+def test_a_line_that_cannot_work_is_refused_with_its_place_and_remedy(
+    database: Database, tmp_path: Path
 ) -> None:
-    section, lines, place, said = row
-    wrongs = refused(tmp_path, section, lines)
-    assert list(wrongs) == [place]
-    assert said in wrongs[place]
+    for section, lines, place, said in WRONG:
+        wrongs = refused(tmp_path, section, lines)
+        assert list(wrongs) == [place], lines
+        assert said in wrongs[place], lines
     assert not OperationType.objects.exists()
 
 
@@ -92,17 +117,20 @@ RIGHT = [
     ("record", 'time_format = "%d.%m.%Y"\ntimezone = "Europe/Berlin"\namount_sign = "negated"'),
     ("record", 'amount_unit = "minor"\nminor_decimals = { ISK = 2, UGX = 2 }'),
     ("list", 'since_format = "date"\ntimezone = "Europe/Berlin"'),
+    ("send", 'wrap = { a = "{payload}" }\nform_arrays = "empty"\nitem = "data.made"\nfails = "errors"'),
+    ("lookup", 'method = "POST"\nbody = { q = [["ref", "{key}"]] }\nbody_as = "form"\nfails = "error"'),
+    ("list", 'paging = { style = "page", first = 0, total = "header:X-Total" }\npath = "/l?p={position}"'),
     ("send", 'set = { "reference" = "{key}", "amount" = "{amount_minor}", "currency" = "{currency}" }'),
 ]
 
 
-@pytest.mark.parametrize(("section", "lines"), RIGHT, ids=[row[1] for row in RIGHT])
 def test_a_line_is_shown_when_it_changes_and_nothing_when_it_does_not(
-    database: Database, tmp_path: Path, section: str, lines: str
+    database: Database, tmp_path: Path
 ) -> None:
-    taken(tmp_path, FILE)
-    said = taken(tmp_path, with_lines(section, lines)).changes
-    names = [line.partition(" = ")[0] for line in lines.splitlines()]
-    assert all(any(f"{section}.{name}" in line for line in said) for name in names)
-    assert taken(tmp_path, with_lines(section, lines)).changes == []
-    assert OperationType.objects.get().trouble == ""
+    for section, lines in RIGHT:
+        taken(tmp_path, FILE)
+        said = taken(tmp_path, with_lines(section, lines)).changes
+        names = [line.partition(" = ")[0] for line in lines.splitlines()]
+        assert all(any(f"{section}.{name}" in line for line in said) for name in names), lines
+        assert taken(tmp_path, with_lines(section, lines)).changes == []
+        assert OperationType.objects.get().trouble == ""

@@ -3,12 +3,10 @@
 import base64
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 
-from ledger.destinations.connectors import paging, wire
+from ledger.destinations.connectors import bodies, paging, steps, wire
 from ledger.destinations.connectors.base import (
     ConfigurationError,
     IncompletePull,
@@ -21,12 +19,13 @@ from ledger.destinations.connectors.base import (
     secret,
 )
 from ledger.destinations.connectors.routes import route_of
+from ledger.destinations.connectors.steps import Page, Step
 from ledger.rules import moments, placeholders, strict_json
+from ledger.rules.calls import COUNTED, FAILS, Paging
 from ledger.rules.connections import Auth
-from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed
 from ledger.rules.outcomes import Answer
-from ledger.rules.paths import dotted
+from ledger.rules.records import holds, search
 
 BODY_MAX_BYTES = 5 * 1024 * 1024
 LOOK_PAGES, LOOK_ITEMS = 50, 20_000
@@ -67,12 +66,11 @@ class HttpConnector:
         items: list[object] = []
         try:
             listing = self._listing(request, request.values, pages=LOOK_PAGES, items=LOOK_ITEMS)
-            content = _look_body(request)
 
-            def fetch(url: httpx.URL, number: int) -> paging.Page:
-                headers = self._headers(request.call.headers, request.values, content)
-                outgoing = _build(request.call.method, url, headers=headers, content=content)
-                return self._page(outgoing, deadline, absent=request.contract.absent)
+            def fetch(step: Step, number: int) -> Page:
+                outgoing = self._question(request, request.values, step)
+                page = self._page(outgoing, deadline, absent=request.contract.absent)
+                return self._refuse_failed(page, request.call.fails)
 
             for page in paging.walk(listing, fetch):
                 items += page.items
@@ -89,12 +87,12 @@ class HttpConnector:
         call = request.call
         values = {"since": moments.write(request.since, form=call.since_format, zone=call.timezone)}
 
-        def fetch(url: httpx.URL, number: int) -> paging.Page:
+        def fetch(step: Step, number: int) -> Page:
             # "No such" past the end is the end; of what was asked for first it is a wrong address or place.
             absent = () if number == 0 else request.contract.absent
-            headers = self._headers(request.call.headers, values, None)
-            outgoing = _build(request.call.method, url, headers=headers, content=None)
-            return self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
+            outgoing = self._question(request, values, step)
+            page = self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
+            return self._refuse_failed(page, call.fails)
 
         try:
             listing = self._listing(request, values, pages=PULL_PAGES, items=PULL_ITEMS)
@@ -103,33 +101,38 @@ class HttpConnector:
             raise IncompletePull(error.detail) from None
 
     def _outgoing_send(self, request: SendRequest) -> httpx.Request:
-        payload: dict[str, Any] = dict(request.payload)
         values = {**request.values, "idempotency_key": request.idempotency_key}
-        keyed: dict[str, str] = {}
-        if request.contract.idempotency == "field":
-            payload = placeholders.apply_set(
-                payload, {request.contract.key_name: "{idempotency_key}"}, values
-            )
-        elif request.contract.idempotency == "header":
-            keyed = {request.contract.key_name: request.idempotency_key}
-        if request.call.body == "form":
-            content, kind = (
-                urlencode(form_fields(payload)).encode("ascii"),
-                "application/x-www-form-urlencoded",
-            )
-        else:
-            content, kind = canonical(payload), "application/json"
-        headers = {**self._headers(request.call.headers, values, content), **keyed, "Content-Type": kind}
-        return _build(
-            request.call.method, self._url(request.call.path, values), headers=headers, content=content
-        )
+        contract, call = request.contract, request.call
+        keyed = {contract.key_name: request.idempotency_key} if contract.idempotency == "header" else {}
+        content, kind = bodies.of_send(request, values)
+        headers = {**self._headers(call.headers, values), **keyed, "Content-Type": kind}
+        return _build(call.method, self._url(call.path, values), headers=headers, content=content)
+
+    def _question(
+        self, request: LookRequest | ListRequest, values: placeholders.Values, step: Step
+    ) -> httpx.Request:
+        """Return the request for one page, its place written where the rules say."""
+        call, goes = request.call, request.call.paging
+        filled = {**values, **_counted(goes, step)}
+        url = self._url(call.path, filled)
+        if step.path is not None:
+            url = url.copy_with(raw_path=step.path.encode("ascii"))
+        named = {} if step.value is None or goes.parameter is None else {goes.parameter: step.value}
+        inside = goes.where == "body"
+        for name, value in ({} if inside else named).items():
+            url = url.copy_set_param(name, str(value))
+        body = bodies.of_question(request, filled, at=named if inside else {})
+        content, kind = body or (None, None)
+        headers = self._headers(call.headers, filled, kind)
+        return _build(call.method, url, headers=headers, content=content)
 
     def _listing(
         self, request: LookRequest | ListRequest, values: placeholders.Values, *, pages: int, items: int
     ) -> paging.Listing:
         call = request.call
+        filled = {**values, **_counted(call.paging, steps.first(call.paging))}
         return paging.Listing(
-            url=self._url(call.path, values),
+            url=self._url(call.path, filled),
             paging=call.paging,
             items=call.items,
             id=request.record.id,
@@ -146,25 +149,29 @@ class HttpConnector:
             ) from None
 
     def _headers(
-        self, own: Mapping[str, str], values: placeholders.Values, content: bytes | None
+        self, own: Mapping[str, str], values: placeholders.Values, kind: str | None = None
     ) -> dict[str, str]:
         filled = {name: placeholders.fill(value, values) for name, value in own.items()}
-        body = {} if content is None else {"Content-Type": "application/json"}
+        body = {} if kind is None else {"Content-Type": kind}
         return {**_GENERAL, **body, **filled, **self._auth}
+
+    def _refuse_failed(self, page: Page, fails: str | None) -> Page:
+        """Refuse an answer that tells of a failure, unlike its status; raises IncompletePull."""
+        if isinstance(page.body, dict) and holds(search(fails or FAILS, page.body)):
+            raise IncompletePull(f"{self._title} answered with an error in place of what was asked for.")
+        return page
 
     def _exchange(self, outgoing: httpx.Request, deadline: wire.Deadline) -> wire.Whole:
         return wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route)
 
-    def _page(
-        self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]
-    ) -> paging.Page:
+    def _page(self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]) -> Page:
         """Fetch one page of a list; whatever is not a whole, readable answer raises IncompletePull."""
         try:
             whole = self._exchange(outgoing, deadline)
         except (wire.NotSent, wire.BrokenOff) as error:
             raise IncompletePull(str(error)) from None
         if whole.status in absent:
-            return paging.Page(whole.headers, None, absent=True)
+            return Page(whole.headers, None, absent=True)
         if not 200 <= whole.status < 300 or whole.status == _PARTIAL:
             listed = ", which is no listed absence" if whole.status in (404, 410) else ""
             words = f"{self._title} answered with status {whole.status}{listed}."
@@ -172,7 +179,7 @@ class HttpConnector:
         body, readable, detail = _decode(whole)
         if not readable or not whole.body:
             raise IncompletePull(detail or f"{self._title} answered with nothing.")
-        return paging.Page(whole.headers, body)
+        return Page(whole.headers, body)
 
 
 def authorization(auth: Auth | None) -> dict[str, str]:
@@ -193,38 +200,9 @@ def authorization(auth: Auth | None) -> dict[str, str]:
             )
 
 
-def form_fields(payload: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return a form's fields, nested ones in brackets, in one order; Malformed for what none can carry."""
-    fields: list[tuple[str, str]] = []
-    for name in sorted(payload):
-        _fields(name, payload[name], (name,), fields)
-    return fields
-
-
-def _fields(field: str, value: object, path: tuple[str | int, ...], fields: list[tuple[str, str]]) -> None:
-    if isinstance(value, dict) and value:
-        for name in sorted(value):
-            _fields(f"{field}[{name}]", value[name], (*path, name), fields)
-    elif isinstance(value, list) and value:
-        for position, item in enumerate(value):
-            _fields(f"{field}[{position}]", item, (*path, position), fields)
-    elif isinstance(value, str):
-        fields.append((field, value))
-    elif isinstance(value, bool | int | float):
-        fields.append((field, canonical(value).decode("ascii")))
-    else:
-        where = dotted(path)
-        raise Malformed(
-            f"A form cannot carry nothing, an empty list or an empty object: {where}.", path=where
-        )
-
-
-def _look_body(request: LookRequest) -> bytes | None:
-    if request.call.body is None:
-        return None
-    return canonical(
-        {name: placeholders.fill(text, request.values) for name, text in request.call.body.items()}
-    )
+def _counted(goes: Paging, step: Step) -> dict[str, str | int]:
+    """Return the number of the page, or of its first item, as a placeholder's value."""
+    return {"position": step.value} if goes.style in COUNTED and step.value is not None else {}
 
 
 def _build(

@@ -2,30 +2,16 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import httpx
 
+from ledger.destinations.connectors import steps
 from ledger.destinations.connectors.base import IncompletePull, ListPage, Place
-from ledger.rules.calls import Paging
+from ledger.destinations.connectors.steps import Page, Step
+from ledger.rules.calls import COUNTED, Paging
 from ledger.rules.records import search
-
-COUNTED = frozenset({"page", "offset"})
-"""Styles whose places are numbers of our own."""
-
-_LINK = re.compile(r"<([^>]*)>([^<]*)")
-_REL_NEXT = re.compile(r";\s*rel\s*=\s*(?:\"[^\"]*\bnext\b[^\"]*\"|next\b)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Page:
-    """One answer of a list: its headers by lower-case name, its decoded body; `absent`: it said "no such"."""
-
-    headers: dict[str, str]
-    body: object
-    absent: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,16 +28,20 @@ class Listing:
 
 @dataclass
 class _Read:
-    """How far a list was read."""
+    """How far a list was read; digests of ids stand for the items of the page before."""
 
     pages: int = 0
     items: int = 0
-    places: set[str] = field(default_factory=set)
+    distinct: int = 0
+    total: int | None = None
+    """How many items it had by its own count, on the first page that said so."""
+    steps: set[Step] = field(default_factory=set)
     contents: set[bytes] = field(default_factory=set)
     first_page: list[bytes] = field(default_factory=list)
+    before: list[bytes] = field(default_factory=list)
 
 
-Fetch = Callable[[httpx.URL, int], Page]
+Fetch = Callable[[Step, int], Page]
 """Fetches one page, whose number counts from 0 with what is asked for first."""
 
 
@@ -61,150 +51,128 @@ def walk(listing: Listing, fetch: Fetch, *, place: Place | None = None) -> Itera
     From a place, it goes on after the page that had it; where nothing comes from there, it has not gone on,
     unless pages are counted: the one after the last is empty, and its number does not lose its meaning.
     """
-    read = _Read() if place is None else _read_before(place)
-    url: httpx.URL | None = _first(listing) if place is None else _at(listing, place)
+    begun = (steps.first(listing.paging), _Read()) if place is None else _goes_on_at(place)
+    step: Step | None = begun[0]
+    read = begun[1]
+    read.steps.add(Step(path=listing.url.raw_path.decode("ascii")))
     before = read.pages
-    while url is not None:
+    while step is not None:
         if read.pages >= listing.max_pages:
             raise IncompletePull(f"The list has more than {listing.max_pages} pages.")
-        read.places.add(str(url))
-        page = fetch(url, read.pages - before)
-        items = [] if page.absent else items_of(page.body, listing.items)
+        read.steps.add(step)
+        page = fetch(step, read.pages - before)
+        items = [] if page.absent else items_of(page.body, listing)
+        items = _after_overlap(listing, items, read)
         _refuse_restart(items, read)
         if place is not None and read.pages == before and not items and listing.paging.style not in COUNTED:
             raise IncompletePull("Nothing came where the list was to go on.")
-        read.pages += 1
-        read.items += len(items)
-        url, why = _following(listing, page, items, read)
+        _count(listing, items, read)
+        step, why = _following(listing, page, items, read)
         if items:
-            yield ListPage(items, None if url is None else _place(url, read))
+            yield ListPage(items, None if step is None else _place(step, read))
         if why:
             raise IncompletePull(why)
 
 
-def _following(
-    listing: Listing, page: Page, items: list[object], read: _Read
-) -> tuple[httpx.URL | None, str]:
-    """Return the address of the next page, None at the end, or why the list cannot be read to it."""
+def _following(listing: Listing, page: Page, items: list[object], read: _Read) -> tuple[Step | None, str]:
+    """Return what is asked for next, None at the end, or why the list cannot be read to it."""
     if read.items > listing.max_items:
         return None, f"The list has more than {listing.max_items} items."
+    reached = steps.Reached(read.pages, read.items, items[-1] if items else None, not items)
     try:
-        url = None if page.absent else _next(listing, page, items, read)
+        step = None
+        if not page.absent:
+            _note_total(listing, page, read)
+            step = steps.following(listing.paging, page, reached, url=listing.url, id=listing.id)
+        if step is None:
+            _refuse_short(read)
     except IncompletePull as error:
         return None, error.reason
-    if url is not None and str(url) in read.places:
+    if step in read.steps:
         return None, "The list names a page as the next one that was read before."
-    return url, ""
+    return step, ""
 
 
-def _place(url: httpx.URL, read: _Read) -> Place:
+def _count(listing: Listing, items: list[object], read: _Read) -> None:
+    """Count a page; an item that stood on the page before, because rows were pushed on, is no further one."""
+    ids = [_digest(search(listing.id, item)) for item in items]
+    read.pages += 1
+    read.items += len(items)
+    read.distinct += sum(one not in read.before for one in ids)
+    read.before = (read.before + ids)[-max(len(ids), listing.paging.overlap or 1) :]
+
+
+def _after_overlap(listing: Listing, items: list[object], read: _Read) -> list[object]:
+    """Return a page without the items that it shares with the one before, which prove that no row moved."""
+    overlap = min(listing.paging.overlap or 0, read.items, len(read.before))
+    if not overlap:
+        return items
+    ids = [_digest(search(listing.id, item)) for item in items[:overlap]]
+    if ids != read.before[-overlap:]:
+        raise IncompletePull("The list moved while it was read: a page does not begin where the last ended.")
+    return items[overlap:]
+
+
+def _note_total(listing: Listing, page: Page, read: _Read) -> None:
+    """Note how many items the list says it has; refuse fewer than before where rows have numbers."""
+    if listing.paging.total is None:
+        return
+    total = steps.count(page.tells(listing.paging.total), "how many items there are")
+    if read.total is not None and total < read.total and listing.paging.style in COUNTED:
+        raise IncompletePull("Records went while the list was read, so that one may have been passed over.")
+    read.total = total
+
+
+def _refuse_short(read: _Read) -> None:
+    if read.total is not None and read.distinct < read.total:
+        raise IncompletePull(f"The list has {read.total} items by its own count, and {read.distinct} came.")
+
+
+def _place(step: Step, read: _Read) -> Place:
     """Return what a later process needs to go on: no host, for its credentials go where its own rules say.
 
     A link of the destination's may carry a secret of its own: it is kept no longer than the list is read.
     """
     return {
-        "path": url.raw_path.decode("ascii"),
+        "path": step.path,
+        "value": step.value,
         "pages": read.pages,
         "items": read.items,
+        "distinct": read.distinct,
+        "total": read.total,
         "first_page": [digest.hex() for digest in read.first_page],
+        "before": [digest.hex() for digest in read.before],
     }
 
 
-def _read_before(place: Place) -> _Read:
-    first_page = [bytes.fromhex(digest) for digest in place["first_page"]]
-    return _Read(pages=place["pages"], items=place["items"], first_page=first_page)
+def _goes_on_at(place: Place) -> tuple[Step, _Read]:
+    """Read where an earlier process was; one of an older version is begun anew."""
+    try:
+        read = _Read(
+            pages=place["pages"],
+            items=place["items"],
+            distinct=place["distinct"],
+            total=place["total"],
+            first_page=[bytes.fromhex(digest) for digest in place["first_page"]],
+            before=[bytes.fromhex(digest) for digest in place["before"]],
+        )
+        return Step(place["path"], place["value"]), read
+    except (KeyError, TypeError, ValueError):
+        raise IncompletePull("Where the list was to go on cannot be read.") from None
 
 
-def _at(listing: Listing, place: Place) -> httpx.URL:
-    return listing.url.copy_with(raw_path=place["path"].encode("ascii"))
-
-
-def items_of(body: object, expression: str | None) -> list[object]:
-    """Return the items of an answer: a list, or a single object as a list of one; raises IncompletePull."""
+def items_of(body: object, listing: Listing) -> list[object]:
+    """Return the items of an answer: a list, or a single record as a list of one; raises IncompletePull."""
+    expression = listing.items
     found = search(expression, body) if expression is not None else body
     if isinstance(found, list):
         return found
-    if isinstance(found, dict):
+    if isinstance(found, dict) and search(listing.id, found) is not None:
         return [found]
     place = f'"{expression}"' if expression is not None else "the answer"
-    raise IncompletePull(f"There is no list at {place}.")
-
-
-def _first(listing: Listing) -> httpx.URL:
-    paging = listing.paging
-    if paging.style == "page":
-        return _with(listing.url, paging, paging.first)
-    if paging.style == "offset":
-        return _with(listing.url, paging, 0)
-    return listing.url
-
-
-def _next(listing: Listing, page: Page, items: list[object], read: _Read) -> httpx.URL | None:
-    """Return the address of the next page, None at the end."""
-    paging = listing.paging
-    match paging.style:
-        case "none":
-            return None
-        case "cursor":
-            cursor = _token(search(paging.next, page.body))
-            return _with(listing.url, paging, cursor) if cursor else None
-        case "link":
-            return _linked(listing, page)
-        case "page":
-            # A page shorter than asked for proves nothing: sizes are capped without a word.
-            return _with(listing.url, paging, paging.first + read.pages) if items else None
-        case "offset":
-            return _with(listing.url, paging, read.items) if items else None
-        case "last_id":
-            return _after_last(listing, page, items)
-
-
-def _after_last(listing: Listing, page: Page, items: list[object]) -> httpx.URL | None:
-    more = search(listing.paging.more, page.body)
-    if not isinstance(more, bool):
-        raise IncompletePull("The answer does not say whether there is more.")
-    if not more:
-        return None
-    last = _token(search(listing.paging.next or listing.id, items[-1])) if items else ""
-    if not last:
-        raise IncompletePull("There is more, and no last id to go on from.")
-    return _with(listing.url, listing.paging, last)
-
-
-def _linked(listing: Listing, page: Page) -> httpx.URL | None:
-    if listing.paging.next == "header":
-        target = _link_header(page.headers.get("link", ""))
-    else:
-        target = _token(search(listing.paging.next, page.body))
-    if not target:
-        return None
-    try:
-        url = listing.url.join(target)
-    except httpx.InvalidURL:
-        raise IncompletePull("The list names an address that cannot be read.") from None
-    # Our credentials go with the request: no other host may ask for it.
-    if (url.scheme, url.host, url.port) != (listing.url.scheme, listing.url.host, listing.url.port):
-        raise IncompletePull("The list goes on at another host, which is not asked.")
-    return url
-
-
-def _link_header(value: str) -> str:
-    """Return the target of rel=next (RFC 8288), or nothing."""
-    links = _LINK.findall(value)
-    return next((target for target, parameters in links if _REL_NEXT.search(parameters)), "")
-
-
-def _token(value: object) -> str:
-    if value is None or value is False or value == "":
-        return ""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise IncompletePull("What names the next page is neither text nor a number.")
-    return str(value)
-
-
-def _with(url: httpx.URL, paging: Paging, value: object) -> httpx.URL:
-    assert paging.parameter is not None  # Paging checks it for the styles that need it
-    return url.copy_set_param(paging.parameter, str(value))
+    raise IncompletePull(
+        f"There is no list at {place}{', and no record' if isinstance(found, dict) else ''}."
+    )
 
 
 def _refuse_restart(items: list[object], read: _Read) -> None:
