@@ -5,6 +5,7 @@ from ledger.models.approval import Approval
 from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
 from ledger.models.evidence import Case, Command, Event, Lookup
+from ledger.models.grant import Grant
 from ledger.models.hearing import Heard, Unsigned
 from ledger.models.operation import Attempt, Operation, OperationQuerySet, Permit
 from ledger.models.pause import Pause, Refusal
@@ -17,6 +18,7 @@ __all__ = [
     "Command",
     "Destination",
     "Event",
+    "Grant",
     "Heard",
     "Heartbeat",
     "Lookup",

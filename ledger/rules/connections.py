@@ -21,6 +21,8 @@ class Auth(Section):
     token_url: str | None = None
     client_id: str | None = None
     client_secret: str | None = None
+    client_auth: Literal["basic", "body"] | None = None
+    """How the client shows itself to the token endpoint; "basic" where it is not said (RFC 6749, 2.3.1)."""
     scope: str | None = None
     refresh_token: str | None = None
 

@@ -28,6 +28,7 @@ _OWN_WORDS = ("error.message", "message", "detail", "error_description", "errors
 class Answer:
     """What came back of one send.
 
+    `access_lapsed`: a 401 that only says that the access token was too old; the next one is another.
     `not_sent`: refused, DNS, TLS or connecting failed before a byte of the request was sent. `silent`: a
     time-out or reset after a byte, or an answer broken off. `answered`: a whole answer. `headers` have
     lower-case names; `body` is decoded by `strict_json.loads_decimal`; `readable` is true of JSON and of an
@@ -41,6 +42,7 @@ class Answer:
     readable: bool = False
     detail: str = ""
     received_at: datetime | None = None
+    access_lapsed: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,9 @@ def _unsuccessful(answer: Answer, contract: Contract, *, fails: str | None) -> R
     if answer.stage == "silent" or status is None:
         return _report(answer, Outcome.UNCERTAIN, "silent", words=answer.detail or "No answer came.")
     rule = _rule(answer, contract, status)
+    if rule == "rejected" and answer.access_lapsed:
+        words = "Its access token was taken no more; the next try has a new one."
+        return _report(answer, Outcome.RETRYABLE, "access_lapsed", words=words)
     if rule is not None:
         outcome, code = _RULES[rule]
         return _report(answer, outcome, code or f"http_{status}")

@@ -14,6 +14,7 @@ from reconcile.configuration.sections import SECRETS, Part
 from reconcile.configuration.showing import duration
 from reconcile.configuration.wrongs import Path, Wrongs
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LONGEST_TIMEOUT_S = 480
 """Twice this, with time to record, is as long as the worker lets one task run."""
 
@@ -95,13 +96,27 @@ def _check_base_url(path: Path, base_url: str, wrongs: Wrongs) -> None:
 
 def _check_auth(part: Part, wrongs: Wrongs) -> None:
     auth = part.under("auth")
-    if auth.get("kind") == "oauth2":
-        remedy = 'Use kind = "bearer", "header" or "basic".'
-        wrongs.add((*part.path, "auth", "kind"), 'auth kind "oauth2" is not available yet.', remedy)
-    for name in SECRETS:
+    _check_token_url(part, auth.get("token_url"), wrongs)
+    for name in (*SECRETS, "client_id"):
         secret = auth.get(name)
         if isinstance(secret, str):
             check_secret((*part.path, "auth", name), secret, wrongs)
+
+
+def _check_token_url(part: Part, token_url: object, wrongs: Wrongs) -> None:
+    """Refuse an address at which the client's secret would be shown to the network."""
+    path: Path = (*part.path, "auth", "token_url")
+    if not isinstance(token_url, str):
+        return
+    try:
+        parts = urlsplit(token_url)
+        host = parts.hostname or ""
+        secure = parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK)
+    except ValueError:
+        host, secure = "", False
+    if not host or not secure or parts.username is not None:
+        remedy = 'Write the address of the token endpoint, such as "https://books.example.com/token".'
+        wrongs.add(path, "The client's secret cannot be sent there safely.", remedy)
 
 
 def _check_way(part: Part, wrongs: Wrongs) -> None:

@@ -13,7 +13,6 @@ from ledger.destinations.connectors.base import ConfigurationError, secret
 from ledger.destinations.connectors.bodies import form_fields
 from ledger.destinations.connectors.http import BODY_MAX_BYTES
 from ledger.destinations.connectors.wire import ssl_context
-from ledger.rules.connections import Auth
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Malformed
 from tests.ledger.wires import KEY, answering, certificate, connector, looking, reset, sending, serving
@@ -304,12 +303,6 @@ def test_a_missing_secret_is_named_and_never_shown(
         secret(f"file:{file}")
     file.write_text("s3cret\n")
     assert secret(f"file:{file}") == "s3cret"
-
-
-def test_oauth2_is_said_to_be_missing() -> None:
-    auth = Auth(kind="oauth2", token_url="https://x", client_id="a", client_secret="env:B")
-    with pytest.raises(ConfigurationError, match="not available yet"):
-        connector("http://127.0.0.1:9", auth=auth.stored())
 
 
 def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,7 +317,7 @@ def test_every_wrong_line_of_a_section_is_said(configure: Configure) -> None:
         ("timeout", '"0s"', "Write more than 0."),
         ("timeout", '"99999d"', "longer than ten years"),
         ("timeout", '"9m"', 'Write at most "8m".'),
-        ("timeout", '"10s"\nauth = { kind = "oauth2", client_secret = "env:X" }', "not available yet"),
+        ("timeout", '"10s"\nauth = { kind = "oauth2", client_secret = "env:X" }', "needs token_url"),
         ("timeout", '"10s"\nconnector = "json:nothing"', "json has no class nothing"),
         ("timeout", '"10s"\nconnector = "no.such:Connector"', "there is no module no"),
         ("timeout", '"10s"\nopen_url = "javascript:alert(1)"', "Begin with http://"),

@@ -46,6 +46,31 @@ def test_certificates_and_proxy_are_looked_at_before_they_are_stored(
     assert "~ destination books: proxy changed\n" in changed.stdout
 
 
+OAUTH2 = 'kind = "oauth2", token_url = "{}", client_id = "{}", client_secret = "env:BOOKS_SECRET"'
+
+
+def test_oauth2_is_looked_at_before_it_is_stored(configure: Configure) -> None:
+    signed_in = 'refresh_token = "env:BOOKS_REFRESH", client_auth = "body"'
+    there, away = "https://login.example.com/token", "http://login.example.com/token"
+    wrong = with_lines(f"auth = {{ {OAUTH2.format(away, 'env:BOOKS_CLIENT')}, {signed_in} }}")
+    said = refusals(configure(wrong, wrong=True))
+    assert {place.rpartition(".")[2]: words[0].partition(";")[0] for place, words in said.items()} == {
+        "token_url": "The client's secret cannot be sent there safely.",
+        "client_id": "The environment variable BOOKS_CLIENT is not set",
+        "client_secret": "The environment variable BOOKS_SECRET is not set",
+        "refresh_token": "The environment variable BOOKS_REFRESH is not set",
+    }
+    kept = {"BOOKS_SECRET": "sk_do_not_print", "BOOKS_REFRESH": "rt_do_not_print"}
+    right = with_lines(f"auth = {{ {OAUTH2.format(there, 'plain')}, {signed_in} }}")
+    configure(right, **kept)
+    assert "do_not_print" not in str(Destination.objects.values())
+    assert "nothing changes" in configure(right).stdout
+    other = configure(right.replace('"body"', '"basic"'))
+    assert "~ destination books: auth.client_auth changed\n" in other.stdout
+    neither = configure(right.replace('"body"', '"jwt"'), wrong=True)
+    assert "basic, body" in neither.stderr
+
+
 def test_a_way_that_cannot_be_meant_is_refused(configure: Configure, tmp_path: Path) -> None:
     pem = certificate(tmp_path)
     for line, said in (

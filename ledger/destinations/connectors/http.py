@@ -2,11 +2,13 @@
 
 import base64
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import httpx
 
 from ledger.destinations.connectors import bodies, paging, steps, wire
+from ledger.destinations.connectors.access import Access
 from ledger.destinations.connectors.base import (
     ConfigurationError,
     IncompletePull,
@@ -30,7 +32,9 @@ from ledger.rules.records import holds, search
 BODY_MAX_BYTES = 5 * 1024 * 1024
 LOOK_PAGES, LOOK_ITEMS = 50, 20_000
 PULL_PAGES, PULL_ITEMS = 20_000, 5_000_000
-_PARTIAL = 206
+_PARTIAL, _UNAUTHORIZED = 206, 401
+LEFT_PART = 0.5
+"""No send starts with less of its time left: it would only meet silence."""
 _GENERAL = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "tieout"}
 
 
@@ -44,16 +48,26 @@ class HttpConnector:
         self._base = target.reach.base_url.rstrip("/")
         self._auth = authorization(target.reach.auth)
         self._route = route_of(target.reach)
+        auth = target.reach.auth
+        oauth2 = auth is not None and auth.kind == "oauth2"
+        self._access = Access(target, auth, self._route) if auth is not None and oauth2 else None
 
     def send(self, request: SendRequest) -> Answer:
         """Send once, within the deadline; the answer says what is known of whether it arrived."""
         deadline = wire.Deadline(request.timeout_s)
         try:
             outgoing = self._outgoing_send(request)
+            self._authorize(outgoing, deadline)
+            if self._access is not None and deadline.left_s() < deadline.total_s * LEFT_PART:
+                raise wire.NotSent("Renewing its access token took most of the time; it is there now.")
         except (Malformed, ConfigurationError) as error:
             return Answer("not_sent", detail=error.detail)
+        except wire.NotSent as error:
+            return Answer("not_sent", detail=str(error))
         try:
-            return _answer(self._exchange(outgoing, deadline))
+            answer = _answer(self._exchange(outgoing, deadline))
+            lapsed = self._access is not None and answer.status == _UNAUTHORIZED and self._access.lapsed()
+            return replace(answer, access_lapsed=lapsed)
         except wire.NotSent as error:
             return Answer("not_sent", detail=str(error))
         except wire.BrokenOff as error:
@@ -161,13 +175,23 @@ class HttpConnector:
             raise IncompletePull(f"{self._title} answered with an error in place of what was asked for.")
         return page
 
+    def _authorize(self, outgoing: httpx.Request, deadline: wire.Deadline) -> None:
+        """Put the access token in that is good now; raises NotSent and ConfigurationError."""
+        if self._access is not None:
+            outgoing.headers["Authorization"] = f"Bearer {self._access.token(deadline)}"
+
     def _exchange(self, outgoing: httpx.Request, deadline: wire.Deadline) -> wire.Whole:
         return wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route)
 
     def _page(self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]) -> Page:
         """Fetch one page of a list; whatever is not a whole, readable answer raises IncompletePull."""
         try:
+            self._authorize(outgoing, deadline)
             whole = self._exchange(outgoing, deadline)
+            if self._access is not None and whole.status == _UNAUTHORIZED and self._access.lapsed():
+                # Asking again makes no second effect.
+                self._authorize(outgoing, deadline)
+                whole = self._exchange(outgoing, deadline)
         except (wire.NotSent, wire.BrokenOff) as error:
             raise IncompletePull(str(error)) from None
         if whole.status in absent:
@@ -195,9 +219,7 @@ def authorization(auth: Auth | None) -> dict[str, str]:
             pair = f"{auth.user}:{secret(auth.password or '')}".encode()
             return {"Authorization": f"Basic {base64.b64encode(pair).decode('ascii')}"}
         case "oauth2":
-            raise ConfigurationError(
-                'The auth kind "oauth2" is not available yet; use bearer, header or basic.'
-            )
+            return {}  # its token is asked for right before each call
 
 
 def _counted(goes: Paging, step: Step) -> dict[str, str | int]:
