@@ -4,8 +4,10 @@ from allauth.account import views as account
 from django.urls import URLPattern, URLResolver, include, path
 
 from ledger.door import health
-from ledger.door.api import api
+from ledger.door.api import api as api
+from reconcile.api import router as runs
 
+api.add_router("", runs)
 handler500 = "review.views.trouble.broken"
 
 # Of the account pages only the two that are used: people are made by an administrator, not by signing up.

@@ -39,6 +39,24 @@ def run_now(plan: Plan, days: Days, *, actor: str, dry_run: bool, say: Callable[
             return outcome
 
 
+def run_later(plan: Plan, days: Days, *, actor: str) -> tuple[Run, bool]:
+    """Begin a run that a worker carries out, or join one over the same days; says whether it is new.
+
+    Raises AlreadyRunning where a run over other days, or a dry one, is at work, Malformed where the days are
+    no window.
+    """
+    start, to = running.window(plan, *days)
+    try:
+        run = actions.start(plan, window_from=start, window_to=to, actor=actor, days=days, waits=True)
+    except AlreadyRunning:
+        first, last = days
+        same = Run.objects.running().filter(plan=plan, dry_run=False, first_day=first, last_day=last).first()
+        if same is None:
+            raise
+        return same, False
+    return run, True
+
+
 def _go_on(other: Run, *, same: bool, say: Callable[[str], object]) -> Outcome | None:
     """Take a run over that has stopped; None where it is not what was asked for, or somebody else has it."""
     leasing.bury()

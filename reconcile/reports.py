@@ -26,12 +26,16 @@ SETTLED = {
 
 def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
     """Return what `--json` prints: classes, totals, residual, digest and findings; amounts are text."""
+    return {**figures(run), "findings": [finding_shown(finding) for finding in findings]}
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """Return what a run comes to, without its findings."""
     return {
         "classes": {str(item_class): run.classes[item_class] for item_class in ItemClass},
         "totals": run.totals,
         "residual": run.residual,
         "digest": run.digest,
-        "findings": [finding_shown(finding) for finding in findings],
     }
 
 

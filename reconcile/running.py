@@ -40,7 +40,7 @@ def window(plan: Plan, first: date | None, last: date | None) -> tuple[datetime,
     to = database_now() if last is None else _midnight(plan, last + timedelta(days=1))
     start = to - _length(plan, to) if first is None else _midnight(plan, first)
     if start >= to:
-        raise Malformed("The window is empty: --from lies after its end.")
+        raise Malformed("The window is empty: it begins after its end.")
     return start, to
 
 

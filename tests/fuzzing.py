@@ -8,6 +8,8 @@ from typing import Any
 import schemathesis
 
 OPERATIONS: list[str] = json.loads(os.environ["FUZZED_OPERATIONS"])
+RUNS: list[str] = json.loads(os.environ["FUZZED_RUNS"])
+PLAN = "invoices"
 ATTEMPTS: dict[str, list[tuple[str, str]]] = json.loads(os.environ["FUZZED_ATTEMPTS"])
 """For each address of its own, so that none is over before another has begun; each with its token."""
 KINDS: dict[str, tuple[str, ...]] = {
@@ -32,6 +34,10 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case[Any]) ->
         case.path_parameters["uid"] = uid
         if "token" in body:
             case.body = {**body, "token": token}
+    elif case.path_parameters and "/plans/" in case.operation.path:
+        case.path_parameters["name"] = PLAN
+    elif case.path_parameters and "/runs/" in case.operation.path:
+        case.path_parameters["uid"] = RUNS[chance[1] % len(RUNS)]
     elif case.path_parameters:
         case.path_parameters["uid"] = OPERATIONS[chance[1] % len(OPERATIONS)]
     if isinstance(body.get("payload"), dict):

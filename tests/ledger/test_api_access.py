@@ -108,6 +108,9 @@ def test_openapi_lists_every_address(api: Api) -> None:
         ("/api/v1/attempts/{uid}/heartbeat", "post"),
         ("/api/v1/attempts/{uid}/outcome", "post"),
         ("/api/v1/destinations/{name}/events", "post"),
+        ("/api/v1/plans/{name}/runs", "post"),
+        ("/api/v1/runs/{uid}", "get"),
+        ("/api/v1/runs/{uid}/findings", "get"),
     }
     for methods in document["paths"].values():
         for operation in methods.values():

@@ -6,20 +6,25 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from config.environment import ROOT
+from config.urls import api as documented
 from ledger.door import schemas
-from ledger.door.api import api as documented
-from ledger.models import Event
+from ledger.models import Event, OperationType
 from ledger.rules import errors
+from reconcile.api import RunIn
+from reconcile.classes import ItemClass
+from reconcile.models import Finding, Plan, Run
 from tests.doors import Api, new_key
 from tests.doors import api as api
 from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.doors import serving as serving
 
+NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 EXAMPLES = "8"
 """Of each kind for each address, beside the edges of each member; by hand, thousands."""
 
@@ -46,6 +51,7 @@ def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> N
             "SCHEMATHESIS_HOOKS": "tests.fuzzing",
             "FUZZED_ATTEMPTS": json.dumps(attempts),
             "FUZZED_OPERATIONS": json.dumps(operations),
+            "FUZZED_RUNS": json.dumps(runs()),
         },
         capture_output=True,
         text=True,
@@ -53,6 +59,7 @@ def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stdout + done.stderr
     happened = set(Event.objects.values_list("kind", flat=True))
+    assert Run.objects.filter(actor="api:webshop", state="running").count() == 1
     assert happened >= {"accepted", "claimed", "started", "extended", "recorded", "late", "corrected"}
 
 
@@ -60,6 +67,34 @@ def unstarted(api: Api) -> tuple[str, str]:
     """A claim that waits for its start, and its token."""
     held = api.claimed(new_key(), attempt_id=str(uuid.uuid4()))
     return held["id"], held["token"]
+
+
+def runs() -> list[str]:
+    """A plan's runs: one that is done, with a difference, and one that has failed."""
+    plan = Plan.objects.create(
+        name="invoices",
+        operation_type=OperationType.objects.get(name="invoice.create"),
+        timezone="Africa/Johannesburg",
+        window_s=86400,
+        grace_s=0,
+    )
+    window = {"window_from": NOON - timedelta(days=1), "window_to": NOON, "finished_at": NOON, "grace_s": 0}
+    nothing: dict[str, object] = {"count": 0, "amounts": {}}
+    done = Run.objects.create(
+        plan=plan,
+        actor="schedule",
+        state="done",
+        classes={str(one): nothing for one in ItemClass},
+        tie={"ties": True},
+        totals={"ledger": nothing, "destination": nothing, "items": 0, "unexplained_items": 0},
+        digest="0" * 64,
+        **window,
+    )
+    Finding.objects.create(run=done, item_class="unreadable", why="It has no id.", fingerprint="0" * 64)
+    failed = Run.objects.create(
+        plan=plan, actor="schedule", state="failed", why_failed="It broke off.", **window
+    )
+    return [str(done.uid), str(failed.uid)]
 
 
 # --- the document itself
@@ -89,6 +124,9 @@ def test_every_status_of_every_address_is_documented() -> None:
         "find": "200",
         "hear": "200 202",
         "read": "200",
+        "start_run": "202 409",
+        "read_run": "200",
+        "find_differences": "200 409",
     }
     assert {name: set(operation["responses"]) for name, operation in addresses()} == {
         name: {*own.split(), *everywhere.split(), *by_the_server.split()} for name, own in statuses.items()
@@ -105,6 +143,7 @@ def test_every_example_is_what_it_stands_for() -> None:
         "start": schemas.StartIn,
         "heartbeat": schemas.HeartbeatIn,
         "outcome": schemas.OutcomeIn,
+        "start_run": RunIn,
     }
     for name, operation in addresses():
         if name in taken:
