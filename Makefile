@@ -24,6 +24,7 @@ test: $(DEVELOPMENT)
 	$(PYTEST) -m "not long"
 
 test-long: $(DEVELOPMENT)
+	command -v npm >/dev/null || bash .ci/need npm /usr/bin/npm
 	$(PYTEST) -m long
 
 test-postgres15: $(DEVELOPMENT)

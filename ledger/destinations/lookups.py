@@ -4,6 +4,7 @@ import math
 import time
 import uuid
 from dataclasses import replace
+from datetime import timedelta
 
 from ledger import actions
 from ledger.destinations.connectors.base import (
@@ -14,12 +15,17 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.models import Lookup, Operation, database_now
+from ledger.rules import moments
+from ledger.rules.calls import LookupCall
 from ledger.rules.contracts import Contract
 from ledger.rules.errors import Conflict, TieoutError
 from ledger.rules.facts import REFUSES_US
 from ledger.rules.placeholders import Values, of_money
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
+
+LOOK_BACK = timedelta(days=1)
+"""How much earlier than we took an operation on its record may seem to be made: clocks and zones differ."""
 
 
 class NoLookup(Conflict):
@@ -72,7 +78,7 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
         call=call,
         contract=contract or actions.facts(operation).contract,
         record=record,
-        values=values_of(operation),
+        values={**values_of(operation), "since": _since(operation, call)},
         timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),
     )
     looked = _looked(operation, request)
@@ -99,12 +105,18 @@ def _looked(operation: Operation, request: LookRequest) -> Looked:
         return Looked((), complete=False, why=f"The connector failed ({type(error).__name__}).")
 
 
+def _since(operation: Operation, call: LookupCall) -> str | int:
+    """Return an instant that is before all that was made for an operation, in the call's own form."""
+    return moments.write(operation.accepted_at - LOOK_BACK, form=call.since_format, zone=call.timezone)
+
+
 def values_of(operation: Operation) -> Values:
     """Return what paths, headers and bodies may name of an operation; amounts are text, minor ones whole."""
     return {
         "key": operation.key,
         "type": operation.operation_type.name,
         **of_money(operation.amount, operation.currency, operation.operation_type.how.record),
+        "account": operation.operation_type.destination.account,
         "source.system": operation.source_system,
         "source.reference": operation.source_reference,
         "source.version": operation.source_version,

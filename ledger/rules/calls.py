@@ -127,6 +127,9 @@ class Question(Section):
     items: Expression | None = None
     fails: Expression | None = None
     paging: Paging = Paging()
+    since_format: SinceForm | None = None
+    timezone: Zone | None = None
+    """How it writes an instant, and in which zone."""
 
 
 class LookupCall(Question):
@@ -134,10 +137,7 @@ class LookupCall(Question):
 
 
 class ListCall(Question):
-    """The request that lists what the destination holds since an instant, written in its own form."""
-
-    since_format: SinceForm | None = None
-    timezone: Zone | None = None
+    """The request that lists what the destination holds since an instant."""
 
 
 class VoidCall(Section):

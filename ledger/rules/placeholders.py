@@ -18,13 +18,13 @@ Values = Mapping[str, str | int]
 
 MARKS = frozenset({"key", "source.system", "source.reference", "source.version"})
 """What tells one operation apart from any other."""
-SET = MARKS | {"type", "amount", "amount_minor", "currency"}
+SET = MARKS | {"type", "amount", "amount_minor", "currency", "currency_lower"}
 """What `set` may name: what never changes afterwards under the operation's key."""
-SEND = SET | {"idempotency_key"}
+SEND = SET | {"idempotency_key", "account"}
 """What the path and the headers of a send may name."""
-LOOKUP = SEND | {"destination_reference", "position"}
+LOOKUP = SEND | {"destination_reference", "since", "position"}
 """What a look-up may name; `position` is the number of a page, or of its first item."""
-LIST = frozenset({"since", "position"})
+LIST = frozenset({"since", "account", "position"})
 """What a list may name."""
 PAYLOAD = "{payload}"
 """What stands for the whole payload where `wrap` puts it."""
@@ -52,7 +52,8 @@ def of_money(amount: Decimal | None, currency: str, map: RecordMap | None) -> Va
     if amount is None:
         return {}
     value = money.Money(amount, currency)
-    named: dict[str, str | int] = {"amount": money.text(value), "currency": currency}
+    codes = {"currency": currency, "currency_lower": currency.lower()}
+    named: dict[str, str | int] = {"amount": money.text(value), **codes}
     with suppress(money.MoneyError):
         named["amount_minor"] = money.minor(value, minor_decimals=map.minor_decimals if map else {})
     return named

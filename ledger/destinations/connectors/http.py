@@ -44,7 +44,7 @@ class HttpConnector:
     def __init__(self, target: Target) -> None:
         if target.reach.base_url is None:
             raise ConfigurationError(f"{target.title} has no base_url.")
-        self._title = target.title
+        self._title, self._account = target.title, target.account
         self._base = target.reach.base_url.rstrip("/")
         self._auth = authorization(target.reach.auth)
         self._route = route_of(target.reach)
@@ -99,7 +99,8 @@ class HttpConnector:
     def pages(self, request: ListRequest) -> Iterator[ListPage]:
         """Yield what the destination holds, page by page; raises IncompletePull."""
         call = request.call
-        values = {"since": moments.write(request.since, form=call.since_format, zone=call.timezone)}
+        since = moments.write(request.since, form=call.since_format, zone=call.timezone)
+        values = {"since": since, "account": self._account}
 
         def fetch(step: Step, number: int) -> Page:
             # "No such" past the end is the end; of what was asked for first it is a wrong address or place.

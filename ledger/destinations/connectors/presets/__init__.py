@@ -1,11 +1,12 @@
 """Presets: what known destinations promise and how they are called, a TOML file each.
 
-A file has the configuration file's lines under `[destination]` and `[operations.NAME]`. A line of a contract
-names the document that it was read in and the day, or says that it is not published. `[needs]` says what only
-the user can tell of a destination: a sentence for each line that is asked for.
+A file has the configuration file's lines under `[destination]` and `[operations.NAME]`; those under `[each]`
+are every operation's. A line of a contract names the document that it was read in and the day, or says that
+it is not published. `[needs]` has a sentence for each line of the destination that only the user can write.
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,4 +33,16 @@ def read(name: str) -> Preset | None:
     """Return a preset; None where there is none of that name."""
     if name not in names():
         return None
-    return Preset(name, **tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8")))
+    raw = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    each = raw.pop("each", {})
+    operations = {operation: _over(each, own) for operation, own in raw.pop("operations").items()}
+    return Preset(name, operations=operations, **raw)
+
+
+def _over(under: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the lines of both, table by table; where both write one, the second's."""
+    both = {**under, **own}
+    for name in under.keys() & own.keys():
+        if isinstance(under[name], dict) and isinstance(own[name], dict):
+            both[name] = _over(under[name], own[name])
+    return both
