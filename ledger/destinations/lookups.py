@@ -3,6 +3,8 @@
 import math
 import time
 import uuid
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -18,9 +20,10 @@ from ledger.models import Lookup, Operation, database_now
 from ledger.rules import moments
 from ledger.rules.calls import LookupCall
 from ledger.rules.contracts import Contract
-from ledger.rules.errors import Conflict, TieoutError
+from ledger.rules.errors import Conflict, Malformed, TieoutError
 from ledger.rules.facts import REFUSES_US
-from ledger.rules.placeholders import Values, of_money
+from ledger.rules.keys import from_template
+from ledger.rules.placeholders import Values, fill, named, of_money
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
 
@@ -81,6 +84,8 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
         values={**values_of(operation), "since": _since(operation, call)},
         timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),
     )
+    if why := _untold(operation, call):
+        return Found(Verdict.COULD_NOT_LOOK, complete=False, why=why)
     looked = _looked(operation, request)
     found = judge(
         looked.items,
@@ -89,6 +94,7 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
         amount=operation.amount,
         currency=operation.currency or None,
         complete=looked.complete,
+        match=match_of(operation),
         why=looked.why,
         single_page=looked.single_page,
     )
@@ -108,6 +114,43 @@ def _looked(operation: Operation, request: LookRequest) -> Looked:
 def _since(operation: Operation, call: LookupCall) -> str | int:
     """Return an instant that is before all that was made for an operation, in the call's own form."""
     return moments.write(operation.accepted_at - LOOK_BACK, form=call.since_format, zone=call.timezone)
+
+
+def match_of(operation: Operation) -> Mapping[str, str]:
+    """Return what must stand at several places of the operation's record; empty where its reference tells."""
+    call, values = operation.operation_type.how.lookup, values_of(operation)
+    wanted = call.match if call is not None else {}
+    return {place: filled for place, text in wanted.items() if (filled := _filled(text, values))}
+
+
+def _filled(template: str, values: Values) -> str:
+    with suppress(Malformed):
+        return fill(template, values)
+    return ""
+
+
+def _untold(operation: Operation, call: LookupCall) -> str:
+    """Say why the fields that must match cannot tell this operation from another; nothing where they can.
+
+    Without the key among them they stand for it only while it is made of the same source parts: two
+    operations of one source record, as a correction and its original are, would match the same record.
+    """
+    if not call.match:
+        return ""
+    if len(match_of(operation)) < len(call.match):
+        return "A part of its source is missing, by which its record would be known."
+    if any("key" in named(text) for text in call.match.values()):
+        return ""
+    source = {"system": operation.source_system, "reference": operation.source_reference}
+    try:
+        made = from_template(
+            operation.operation_type.key_template, {**source, "version": operation.source_version}
+        )
+    except (TieoutError, ValueError):
+        made = ""
+    if made == operation.key:
+        return ""
+    return "Its key is not made of the source parts by which its record would be known."
 
 
 def values_of(operation: Operation) -> Values:

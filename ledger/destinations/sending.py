@@ -16,7 +16,7 @@ from ledger.destinations.connectors.base import (
     connector_for,
     refuse_open_transaction,
 )
-from ledger.destinations.lookups import ask, values_of
+from ledger.destinations.lookups import ask, match_of, values_of
 from ledger.models import database_now
 from ledger.rules.decisions import looks_first
 from ledger.rules.errors import TieoutError
@@ -118,6 +118,7 @@ def _sent(ready: _Ready, *, timeout_s: float) -> Report:
             amount=operation.amount,
             currency=operation.currency or None,
             call=ready.request.call,
+            match=match_of(operation),
         )
     except Exception as error:  # noqa: BLE001 - after the start, nothing may claim that nothing happened
         words = f"The connector failed after the start ({type(error).__name__})."

@@ -133,7 +133,12 @@ class Question(Section):
 
 
 class LookupCall(Question):
-    """The request that asks what the destination holds for one operation."""
+    """The request that asks what the destination holds for one operation.
+
+    `match`: what must stand at several places of a record, where no single field of it has our key.
+    """
+
+    match: dict[Expression, str] = {}
 
 
 class ListCall(Question):

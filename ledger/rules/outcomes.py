@@ -11,12 +11,22 @@ from typing import Literal
 from ledger.rules.calls import FAILS, RecordMap, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.facts import DECLINED, EXISTS, IN_USE
-from ledger.rules.records import Unreadable, holds, read_money, read_status, read_text, search, standing_of
+from ledger.rules.records import (
+    Unreadable,
+    holds,
+    mark,
+    read_money,
+    read_status,
+    read_text,
+    search,
+    standing_of,
+)
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import Outcome, Standing
 
 Stage = Literal["not_sent", "silent", "answered"]
 
+_BY_REFERENCE: Mapping[str, str] = {}
 MESSAGE_MAX = 300
 RETRY_AFTER_MAX_S = 366 * 86400.0
 _ACCEPTED = 202
@@ -70,11 +80,13 @@ def classify(
     amount: Decimal | None,
     currency: str | None,
     call: SendCall | None = None,
+    match: Mapping[str, str] = _BY_REFERENCE,
 ) -> Report:
     """Say what an answer proves of its attempt; what the contract does not list proves nothing.
 
     The contract's `when` comes before the status. Where several rules fit, the one that claims least counts:
-    exists, in use, rejected, not done. `call` says where in the answer the record is, and where failures are.
+    exists, in use, rejected, not done. `call` says where in the answer the record is, and where failures are;
+    `match` what stands at several places of our record, where its reference is not the operation's.
     """
     report = _unsuccessful(answer, contract, fails=_fails(call, map))
     if report is None:
@@ -83,7 +95,8 @@ def classify(
             if call is None or call.item is None
             else replace(answer, body=search(call.item, answer.body))
         )
-        report = _success(record, map, reference=reference, amount=amount, currency=currency)
+        marks = match or ({} if map is None else {map.reference: reference})
+        report = _success(record, map, marks=marks, amount=amount, currency=currency)
     return replace(report, replayed=_replayed(answer, contract))
 
 
@@ -153,19 +166,24 @@ def _rule(answer: Answer, contract: Contract, status: int) -> str | None:
 
 
 def _success(
-    answer: Answer, map: RecordMap | None, *, reference: str, amount: Decimal | None, currency: str | None
+    answer: Answer,
+    map: RecordMap | None,
+    *,
+    marks: Mapping[str, str],
+    amount: Decimal | None,
+    currency: str | None,
 ) -> Report:
     taken = answer.status == _ACCEPTED
     if map is None:
         return _report(answer, Outcome.ACCEPTED if taken else Outcome.SUCCEEDED)
     try:
         identity = read_text(search(map.id, answer.body), "id")
-        theirs = read_text(search(map.reference, answer.body), "reference")
+        theirs = {place: mark(answer.body, place) for place in marks}
         status = read_status(map, answer.body)
         total, code = read_money(map, answer.body, assumed_currency=currency or "")
     except Unreadable as error:
         return _report(answer, Outcome.UNCERTAIN, "unreadable", words=f"The record cannot be read: {error}.")
-    if theirs and theirs != reference:
+    if any(there and there != marks[place] for place, there in theirs.items()):
         words = "The answer is about a record that carries another reference."
         return _report(answer, Outcome.UNCERTAIN, "other_record", words=words)
     if amount is not None and ((total is not None and total != amount) or (code and code != currency)):

@@ -2,7 +2,7 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,6 +17,7 @@ from ledger.rules.digests import canonical
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import LIVE, Standing, Verdict
 
+_BY_REFERENCE: Mapping[str, str] = {}
 TEXT_MAX = 200
 """The longest id, reference or status that is read; the columns hold as much."""
 
@@ -221,15 +222,17 @@ def judge(
     amount: Decimal | None,
     currency: str | None,
     complete: bool,
+    match: Mapping[str, str] = _BY_REFERENCE,
     why: str = "",
     single_page: bool = False,
 ) -> Found:
     """Say what the items prove of one operation; each item's own reference is compared, filtered or not.
 
-    `complete`: the answer was read to its end; `why` it was not. `single_page`: only one page was asked
-    for, so that an item with another reference shows that the filter was ignored, and the end is not known.
+    `match`: what must stand at several places of an item instead, all of it and exactly.
+    `complete`: the answer was read to its end; `why` it was not. `single_page`: only one page was asked for,
+    so that an item with another reference shows that the filter was ignored, and the end is not known.
     """
-    ours, others, problem = _ours(items, map=map, reference=reference, currency=currency or "")
+    ours, others, problem = _ours(items, map=map, reference=reference, match=match, currency=currency or "")
     if single_page and others and complete:
         complete, why = False, "The filter was ignored, and only one page was read."
     if problem and complete:
@@ -246,14 +249,15 @@ def judge(
 
 
 def _ours(
-    items: Iterable[object], *, map: RecordMap, reference: str, currency: str
+    items: Iterable[object], *, map: RecordMap, reference: str, match: Mapping[str, str], currency: str
 ) -> tuple[list[tuple[RecordSeen, object]], int, str]:
     ours: list[tuple[RecordSeen, object]] = []
     others, problem = 0, ""
     for item in items:
         try:
-            if _reference(map, item) == reference:
-                ours.append((read_record(map, item, assumed_currency=currency), item))
+            if _matches(match or {map.reference: reference}, item):
+                record = read_record(map, item, assumed_currency=currency)
+                ours.append((replace(record, reference=reference), item))
             else:
                 others += 1
         except Unreadable as error:
@@ -261,11 +265,17 @@ def _ours(
     return ours, others, problem
 
 
-def _reference(map: RecordMap, item: object) -> str:
-    """Return an item's own reference, however odd; raises Unreadable where it cannot be told from ours."""
-    value = search(map.reference, item)
-    if not isinstance(item, dict) or isinstance(value, bool) or not isinstance(value, str | int | None):
-        raise Unreadable("reference is neither text nor a whole number")
+def _matches(match: Mapping[str, str], item: object) -> bool:
+    if not isinstance(item, dict):
+        raise Unreadable("it is not an object with members")
+    return all(mark(item, place) == value for place, value in match.items())
+
+
+def mark(item: object, place: str) -> str:
+    """Read what tells a record apart at one of several expressions, "" for nothing; raises Unreadable."""
+    value = search(place, item)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise Unreadable("what tells records apart is neither text nor a whole number")
     return "" if value is None else str(value)
 
 

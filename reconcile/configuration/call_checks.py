@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 
 from ledger.rules import money, placeholders
-from ledger.rules.calls import COUNTED, Question, RecordMap
+from ledger.rules.calls import COUNTED, LookupCall, Question, RecordMap
 from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed
-from ledger.rules.paths import split
+from ledger.rules.paths import dotted, split
 from ledger.rules.placeholders import PAYLOAD
 from reconcile.configuration.destination_checks import check_secret
+from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
 from reconcile.configuration.wrongs import Path, Wrongs, choices
 
@@ -98,6 +99,26 @@ def _check_question(part: Part, name: str, wrongs: Wrongs) -> None:
         remedy = 'Write names with dots between, such as "variables.after".'
         wrongs.add((*path, "paging", "parameter"), "This is no path into a body.", remedy)
     _check_json(call.body, (*path, "body"), wrongs)
+
+
+def check_match(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check that what must match tells one operation from every other, and nothing of it changes."""
+    call, path = part.get("lookup", LookupCall), (*part.path, "lookup", "match")
+    if call is None or not call.match:
+        return
+    named = {name for text in call.match.values() for name in placeholders.named(text)}
+    for place, text in call.match.items():
+        if unknown := placeholders.unknown(text, placeholders.MARKS):
+            what = f"{{{unknown[0]}}} does not tell one operation from another."
+            wrongs.add((*path, place), what, choices(unknown[0], placeholders.MARKS))
+    parts = set(placeholders.named(str(part.raw.get("key", "")))) or {"key"}
+    if named <= placeholders.MARKS and "key" not in named and (missing := sorted(parts - named)):
+        remedy = f"Let a field match {' and '.join(f'{{{name}}}' for name in missing)}, or one match {{key}}."
+        wrongs.add(path, "Two operations could match one record.", remedy)
+    if "list" in part.raw:
+        layout.notes.append(
+            f"{dotted(path)} counts in checks alone; reconciliation compares record.reference with the key."
+        )
 
 
 def _is_path(text: str) -> bool:

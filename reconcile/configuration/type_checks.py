@@ -7,7 +7,7 @@ from ledger.rules import keys, money, placeholders
 from ledger.rules.calls import RetryPolicy, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted, split
-from reconcile.configuration.call_checks import check_calls, check_record
+from reconcile.configuration.call_checks import check_calls, check_match, check_record
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
 from reconcile.configuration.showing import duration
@@ -25,6 +25,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_template(part, wrongs)
     check_calls(part, wrongs)
     check_record(part, wrongs)
+    check_match(part, layout, wrongs)
     _check_set(part, layout, wrongs)
     _check_four_eyes(part, wrongs)
     _check_pauses(part, wrongs)
@@ -126,7 +127,12 @@ def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         if whole:
             remedy = 'Write names with dots between, such as "metadata.operation".'
             wrongs.add(place, "This is no path into a payload.", remedy)
-    if "lookup" in part.raw and not any("{key}" in template for template in send.set.values()):
+    by_match = bool(part.under("lookup").get("match"))
+    if (
+        "lookup" in part.raw
+        and not by_match
+        and not any("{key}" in template for template in send.set.values())
+    ):
         layout.notes.append(
             f"{dotted((*part.path, 'send'))}: no line of set writes {{key}}; a check finds the record "
             "only where the payload carries the key itself."

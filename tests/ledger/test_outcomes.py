@@ -308,3 +308,26 @@ def test_an_error_in_a_200_without_a_record_is_no_success_and_a_records_own_erro
     assert read(answered(200, {"error": "no"}), map=None).outcome is Outcome.UNCERTAIN
     assert read(answered(200, {"ok": True}), map=None).outcome is Outcome.SUCCEEDED
     assert read(answered(200, invoice(error="late fee"))).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (invoice(metadata={}, order=483), ""),
+        (invoice(metadata={"operation": "theirs"}, order="483"), ""),
+        (invoice(), ""),
+        (invoice(order="4830"), "other_record"),
+        (invoice(order=[483]), "unreadable"),
+    ],
+)
+def test_where_several_fields_tell_a_record_its_reference_does_not(body: object, code: str) -> None:
+    report = classify(
+        answered(200, body),
+        contract=CONTRACT,
+        map=BOOKS,
+        reference=KEY,
+        amount=None,
+        currency=None,
+        match={"order": "483"},
+    )
+    assert report.error_code == code

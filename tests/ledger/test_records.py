@@ -1,6 +1,7 @@
 """What a look-up proves, item by item: never more than the destination's own words carry."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -46,6 +47,7 @@ def found(
     single_page: bool = False,
     amount: Decimal | None = Decimal("1240.0000"),
     why: str = "",
+    match: Mapping[str, str] | None = None,
 ) -> Found:
     currency = None if amount is None else "ZAR"
     return judge(
@@ -57,6 +59,7 @@ def found(
         complete=complete,
         single_page=single_page,
         why=why,
+        match=match or {},
     )
 
 
@@ -332,3 +335,34 @@ def test_our_record_with_a_time_in_another_form_than_stated_cannot_be_read() -> 
     assert found(invoice(created_at=1795938120), map=stated).records[0].occurred_at is not None
     seen = found(invoice(), map=stated)
     assert (seen.verdict, "occurred_at" in seen.why) == (Verdict.COULD_NOT_LOOK, True)
+
+
+MATCH = {"order.number": "483", "kind": "order"}
+
+
+def test_where_no_field_carries_the_key_all_of_several_must_match_exactly() -> None:
+    ours = invoice(1, reference="SO-1", order={"number": 483}, kind="order")
+    seen = found(ours, match=MATCH)
+    assert (seen.verdict, seen.records[0].reference) == (Verdict.ONE_MATCH, KEY)
+    for changes in (
+        {"order": {"number": "4830"}},
+        {"order": {"number": "0483"}},
+        {"order": {"number": " 483"}},
+        {"order": {"number": None}},
+        {"order": None},
+        {"kind": "Order"},
+        {"kind": ""},
+    ):
+        assert found({**ours, **changes}, match=MATCH).verdict is Verdict.ABSENT, changes
+    for number in (483.0, True, Decimal(483), ["483"], {"text": "483"}):
+        odd = {**ours, "order": {"number": number}}
+        assert found(odd, match=MATCH).verdict is Verdict.COULD_NOT_LOOK, number
+    assert found(invoice(1), match=MATCH).verdict is Verdict.ABSENT
+    assert found(ours, {**ours, "id": "INV-2"}, match=MATCH).verdict is Verdict.SEVERAL
+    assert found({**ours, "total": "9.00"}, match=MATCH).verdict is Verdict.DIFFERS
+
+
+def test_a_reference_may_be_put_together_from_a_records_fields() -> None:
+    together = BOOKS.model_copy(update={"reference": "join('/', ['order', shop, to_string(order), 'v1'])"})
+    assert found(invoice(shop="webshop", order=483), map=together).verdict is Verdict.ONE_MATCH
+    assert found(invoice(shop="webshop", order=4830), map=together).verdict is Verdict.ABSENT

@@ -88,6 +88,9 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("lookup", POST + 'body = { q = "file:/no/such" }', "lookup.body.q", "cannot be read"),
     ("lookup", POST + 'body = "q"', "lookup.body", "is not a table"),
     ("lookup", POST + 'body_as = "xml"', "lookup.body_as", "form, json"),
+    ("lookup", 'match = { order = "{amount}" }', "lookup.match.order", "not tell one operation from"),
+    ("lookup", 'match = { kind = "order" }', "lookup.match", "{source.reference}, or one match {key}"),
+    ("lookup", 'match = { "a[" = "{key}" }', "lookup.match.a[", "not a JMESPath"),
     ("lookup", 'fails = "errors["', "lookup.fails", "not a JMESPath"),
     ("lookup", 'paging = { style = "page" }', "lookup.paging", "{position}"),
     ("lookup", 'path = "/l?r={key}&p={position}"', "lookup.paging", "Only pages that are counted"),
@@ -119,6 +122,7 @@ RIGHT = [
     ("list", 'since_format = "date"\ntimezone = "Europe/Berlin"'),
     ("send", 'wrap = { a = "{payload}" }\nform_arrays = "empty"\nitem = "data.made"\nfails = "errors"'),
     ("lookup", 'method = "POST"\nbody = { q = [["ref", "{key}"]] }\nbody_as = "form"\nfails = "error"'),
+    ("lookup", 'match = { "order.number" = "{source.reference}", kind = "order" }'),
     ("list", 'paging = { style = "page", first = 0, total = "header:X-Total" }\npath = "/l?p={position}"'),
     ("send", 'set = { "reference" = "{key}", "amount" = "{amount_minor}", "currency" = "{currency}" }'),
 ]
