@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 
-from ledger.door.schemas import AnswerOut, ListOut, ProblemOut
+from ledger.door.schemas import AnswerOut, BatchOut, ListOut, ProblemOut
 from ledger.models import ApiToken, Destination, OperationType
 from ledger.rules.tokens import new_token, token_hash
 from tests.databases import Clock, Database, Template
@@ -104,7 +104,8 @@ def fits(answer: httpx.Response) -> httpx.Response:
         assert (problem.retry == "wait") == ("Retry-After" in answer.headers)
     else:
         assert answer.headers["Content-Type"] == "application/json", answer.text
-        AnswerOut.model_validate_json(answer.content)
+        told = BatchOut if answer.url.path.endswith("-batch") else AnswerOut
+        told.model_validate_json(answer.content)
     assert answer.headers["Cache-Control"] == "no-store"
     return answer
 

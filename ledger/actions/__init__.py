@@ -3,6 +3,7 @@
 from ledger.actions.accepting import Reply, claim, submit
 from ledger.actions.approving import approve, lapse_asked, override, refuse, take_back
 from ledger.actions.asking import needs_second
+from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
@@ -29,11 +30,13 @@ __all__ = [
     "Report",
     "Risk",
     "Submission",
+    "Told",
     "approve",
     "attest",
     "before_send",
     "cancel",
     "claim",
+    "claim_all",
     "claim_to_send",
     "close_case",
     "correct",
@@ -59,6 +62,7 @@ __all__ = [
     "permit",
     "predates_rules",
     "record",
+    "record_all",
     "refuse",
     "refuse_unsigned",
     "remove_payload",

@@ -74,6 +74,29 @@ def claim(submission: Submission, *, actor: str) -> Reply:
 
 
 def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
+    asked = ask(submission, kind, actor=actor)
+    try:
+        written = _accept(asked.submission, asked.prepared, actor=actor, ticket=asked.ticket)
+        if written["attempt_id"] is None:  # the key is taken, or its destination is paused
+            return answer_known(asked, written)
+    except IntegrityError as error:
+        if "caller_id" not in str(error):
+            raise
+        raise _elsewhere() from None
+    return answer_first(asked, written)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A claim that may be written: what is claimed, its digests, and the ticket that it would get."""
+
+    submission: Submission
+    prepared: Prepared
+    ticket: claiming.Ticket
+
+
+def ask(submission: Submission, kind: OperationType, *, actor: str) -> Asked:
+    """Check a claim by the rules of its type, before anything is written; raises what is wrong with it."""
     if kind.by_tieout:
         raise WrongDoor(f"{kind.name} is performed by Tieout: hand it over at operations.")
     lease_s = kind.lease_s if submission.lease_s is None else submission.lease_s
@@ -89,17 +112,21 @@ def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
         caller_id=submission.attempt_id,
         run=redact_text(submission.source.get("run", ""), RUN_MAX),
     )
-    try:
-        written = _accept(submission, prepared, actor=actor, ticket=ticket)
-        if written["attempt_id"] is None:  # the key is taken, or its destination is paused
-            return _again(submission, prepared, written, actor=actor, ticket=ticket)
-    except IntegrityError as error:
-        if "caller_id" not in str(error):
-            raise
-        raise _elsewhere() from None
-    operation = _operation(written, prepared)
-    attempt = _first_attempt(operation, ticket, written["attempt_id"])
-    return Reply("proceed", operation, attempt, ticket.token, created=True, warnings=_warnings(prepared))
+    return Asked(submission, prepared, ticket)
+
+
+def answer_first(asked: Asked, written: Mapping[str, Any]) -> Reply:
+    """Answer a claim that has just been written: it is the first, so go ahead."""
+    operation = _operation(written, asked.prepared)
+    attempt = _first_attempt(operation, asked.ticket, written["attempt_id"])
+    warnings = _warnings(asked.prepared)
+    return Reply("proceed", operation, attempt, asked.ticket.token, created=True, warnings=warnings)
+
+
+def answer_known(asked: Asked, written: Mapping[str, Any]) -> Reply:
+    """Answer a claim of an operation that exists; `written` is its row, or one without an id."""
+    actor = asked.ticket.actor
+    return _again(asked.submission, asked.prepared, written, actor=actor, ticket=asked.ticket)
 
 
 def _accept(
@@ -110,7 +137,9 @@ def _accept(
     ticket: claiming.Ticket | None = None,
 ) -> DictRow:
     """Write the operation, and the claim where there is a ticket; gives what was written, or stands there."""
-    values = _values(submission, prepared, actor=actor, ticket=ticket)
+    values = row_of(submission, prepared, ticket) | {"actor": actor, "claimed": ticket is not None}
+    values |= {name: json.dumps(values[name]) for name in ("leaves", "data")}
+    values["payload_sealed"] = prepared.sealed()
     while True:
         try:
             row = statements.run("accept", values)
@@ -151,13 +180,12 @@ def _first_attempt(operation: Operation, ticket: claiming.Ticket, attempt_id: in
     return attempt
 
 
-def _values(
-    submission: Submission, prepared: Prepared, *, actor: str, ticket: claiming.Ticket | None
-) -> dict[str, Any]:
+def row_of(submission: Submission, prepared: Prepared, ticket: claiming.Ticket | None) -> dict[str, Any]:
+    """Return what the statements that accept are told of one operation."""
     kind = prepared.operation_type
     source = dict(submission.source)
     if "run" in source:
-        source["run"] = redact_text(source["run"], RUN_MAX)
+        source["run"] = ticket.run if ticket else redact_text(source["run"], RUN_MAX)
     return {
         "uid": prepared.uid,
         "type_id": kind.pk,
@@ -171,13 +199,10 @@ def _values(
         "source_reference": source.get("reference", ""),
         "source_version": source.get("version", ""),
         "payload_digest": prepared.payload_digest,
-        "leaves": json.dumps(prepared.leaf_digests()),
-        "payload_sealed": prepared.sealed(),
+        "leaves": prepared.leaf_digests(),
         "idempotency_key": key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
-        "actor": actor,
         "run": source.get("run", ""),
-        "data": json.dumps({"source": source} if source else {}),
-        "claimed": ticket is not None,
+        "data": {"source": source} if source else {},
         "started": ticket is not None and ticket.started,
         "lease_s": ticket.lease_s if ticket else 0,
         "attempt_uid": ticket.attempt_uid if ticket else None,

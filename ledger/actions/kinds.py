@@ -29,7 +29,7 @@ def by_rules(name: str, act: Callable[[OperationType], Told]) -> Told:
     `act` must raise LostRace where the statement that writes finds another version. Raises NotFound, and
     whatever `act` raises by the rules in force.
     """
-    kind = _remembered.get(name) or read(name)
+    kind = remembered(name)
     while True:
         try:
             return act(kind)
@@ -38,6 +38,11 @@ def by_rules(name: str, act: Callable[[OperationType], Told]) -> Told:
             if version(present) == version(kind):
                 raise
             kind = present
+
+
+def remembered(name: str) -> OperationType:
+    """Return an operation type as this process knows it, which the database may know better; NotFound."""
+    return _remembered.get(name) or read(name)
 
 
 def version(kind: OperationType) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -36,12 +37,11 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
     Raises StaleToken for what comes under another token, from which nothing follows, and OutcomeDiffers for
     what contradicts; both are kept.
     """
-    if report.error_code and redact_text(report.error_code) != report.error_code:
-        report = replace(report, error_code=REDACTED)
+    report = as_kept(report)
     if report.outcome is Outcome.SUCCEEDED:
         completed = _complete(attempt_uid, token=token, report=report, actor=actor)
         if completed is not None:
-            return _reply(completed)
+            return reply_to(completed)
     refusal: TieoutError | None = None
     with locked(operation_of(attempt_uid)) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
@@ -54,31 +54,39 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
             refusal = _late(operation, attempt, report, now, actor=actor)
     if refusal is not None:
         raise refusal
-    return _reply(operation)
+    return reply_to(operation)
 
 
-def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Operation | None:
-    """Complete under a living token, in one statement; None where the long way must say why not."""
+def as_kept(report: Report) -> Report:
+    """Return a report as it may be put on record."""
+    if report.error_code and redact_text(report.error_code) != report.error_code:
+        return replace(report, error_code=REDACTED)
+    return report
+
+
+def row_of(attempt_uid: uuid.UUID, *, token: str, report: Report) -> dict[str, Any]:
+    """Return what the statements that complete are told of one success."""
     told: dict[str, object] = {"outcome": "succeeded", "reference": report.destination_reference}
     if report.replayed:
         told["replayed"] = True
-    values: dict[str, Any] = {
+    return {
         "attempt_uid": attempt_uid,
         "token_hash": tokens.token_hash(token),
         "reference": report.destination_reference,
         "http_status": report.http_status,
         "replayed": report.replayed,
         "outcome_digest": _digest(report),
-        "actor": actor,
-        "data": json.dumps(told),
-        "revision_max": REVISION_OF_A_FIRST_TRY,
+        "data": told,
     }
+
+
+def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Operation | None:
+    """Complete under a living token, in one statement; None where the long way must say why not."""
+    values = row_of(attempt_uid, token=token, report=report)
+    values |= {"actor": actor, "data": json.dumps(values["data"]), "revision_max": REVISION_OF_A_FIRST_TRY}
     row = statements.run("complete", {**values, "whole_story": False})
     if row is not None:
-        operation = stored(Operation, row)
-        kind = {"id": row["operation_type_id"], "name": row["type_name"]}
-        operation.operation_type = stored(OperationType, kind)
-        return operation
+        return completed_as(row)
     with transaction.atomic():
         row = statements.run("complete", {**values, "whole_story": True})
         if row is None:
@@ -87,6 +95,14 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
             check_told(operation, now)
             tie_corrected(operation, now)
             return operation
+
+
+def completed_as(row: Mapping[str, Any]) -> Operation:
+    """Return the operation that a statement has completed."""
+    operation = stored(Operation, row)
+    kind = {"id": row["operation_type_id"], "name": row["type_name"]}
+    operation.operation_type = stored(OperationType, kind)
+    return operation
 
 
 def _close(operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str) -> None:
@@ -213,7 +229,7 @@ def _digest(report: Report) -> str:
     return hashlib.sha256(canonical([None if part is None else str(part) for part in parts])).hexdigest()
 
 
-def _reply(operation: Operation) -> Reply:
+def reply_to(operation: Operation) -> Reply:
     """Say what the reporter does next."""
     if operation.state == State.COMPLETED:
         return Reply("skip", operation, reason="It is done.")

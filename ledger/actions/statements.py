@@ -1,4 +1,4 @@
-"""Runs the statements of the fast path: each prepared once for a connection, and alone in its transaction."""
+"""The statements of the fast path, each alone in its transaction: prepared for one item, planned for many."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections, models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from psycopg.rows import DictRow, dict_row
 
@@ -22,6 +23,14 @@ class _Prepared(psycopg.Cursor[DictRow]):
     def execute(self, query: Any, params: Any = None, **options: Any) -> "_Prepared":
         """Execute it prepared, as Django's cursors are asked to execute."""
         return super().execute(query, params, **{**options, "prepare": True})
+
+
+class _Planned(psycopg.Cursor[DictRow]):
+    """Sends values apart from a statement that is planned for this once."""
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> "_Planned":
+        """Execute it unprepared, as Django's cursors are asked to execute."""
+        return super().execute(query, params, **{**options, "prepare": False})
 
 
 class _Kept(threading.local):
@@ -47,14 +56,37 @@ def run(name: str, values: Mapping[str, Any]) -> DictRow | None:
     By itself it needs no BEGIN and no COMMIT, which spares two ways to the database; within a transaction it
     gets a savepoint.
     """
+    database = _connected()
+    cursor = _kept.cursor(name, database.connection)
+    _execute(cursor, database, name, values)
+    return cursor.fetchone()
+
+
+def run_for_all(name: str, values: Mapping[str, Any]) -> list[DictRow]:
+    """Run one statement over many items, whole or not at all, and return its rows by column names.
+
+    It is planned each time, which costs little for so many: a plan that was made while the tables were small
+    would read them whole when they are not.
+    """
+    database = _connected()
+    with _Planned(database.connection, row_factory=dict_row) as cursor:
+        _execute(cursor, database, name, values)
+        return cursor.fetchall()
+
+
+def _connected() -> BaseDatabaseWrapper:
     database = connections[DEFAULT_DB_ALIAS]
     database.close_if_health_check_failed()
     database.ensure_connection()
-    cursor = _kept.cursor(name, database.connection)
+    return database
+
+
+def _execute(
+    cursor: psycopg.Cursor[DictRow], database: BaseDatabaseWrapper, name: str, values: Mapping[str, Any]
+) -> None:
     with transaction.atomic() if database.in_atomic_block else nullcontext():
         # Django's own cursor is around it: for its errors, and for who watches statements.
         CursorWrapper(cursor, database).execute(short(name), values)
-    return cursor.fetchone()
 
 
 @cache

@@ -1,6 +1,6 @@
 """The HTTP API: parse, act, answer. What is decided is decided by `ledger.actions`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -9,8 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from ledger import actions
-from ledger.actions import Reply, Submission, statements
-from ledger.door import answers, auth, hearing, listing, problems
+from ledger.actions import statements
+from ledger.door import answers, auth, batches, hearing, limits, listing, problems, replies
 from ledger.door.openapi import (
     AGAINST_ITS_PAYLOAD,
     AGAINST_THE_RECORD,
@@ -19,23 +19,24 @@ from ledger.door.openapi import (
     Documented,
     answering,
 )
-from ledger.door.reading import StrictParser, only_known, operation_key
+from ledger.door.reading import StrictParser, only_known, operation_key, refuse_key_header
 from ledger.door.schemas import (
+    BatchOut,
+    ClaimBatchIn,
     ClaimIn,
     CorrectionIn,
     HeardOut,
     HeartbeatIn,
     ListIn,
     ListOut,
+    OutcomeBatchIn,
     OutcomeIn,
     StartIn,
     SubmissionIn,
     WholeOperationOut,
 )
 from ledger.models import Approval, Attempt, Operation
-from ledger.rules import actors
-from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting, WrongDoor
-from ledger.rules.states import State
+from ledger.rules.errors import NotFound
 
 REPLAYED = {"Idempotent-Replayed": "true"}
 
@@ -60,13 +61,15 @@ api.add_decorator(only_known)
 def submit(request: HttpRequest, handed: SubmissionIn) -> HttpResponse:
     """Tieout performs it. The same one again is answered with where it stands."""
     auth.require(request, handed.type)
-    reply = actions.submit(_submission(request, handed), actor=auth.actor(request))
+    reply = actions.submit(
+        replies.submission(handed, operation_key(request, handed.key)), actor=auth.actor(request)
+    )
     if reply.decision == "hold":
-        return _refused(request, reply)
+        return replies.refused(request, reply)
     headers = {} if reply.created else dict(REPLAYED)
     if reply.decision == "wait":
         headers["Retry-After"] = answers.retry_after(reply.retry_at)
-    return _answer(request, reply, status=200 if reply.decision == "skip" else 202, headers=headers)
+    return replies.answered(request, reply, status=200 if reply.decision == "skip" else 202, headers=headers)
 
 
 @api.get("operations", response=answering(200, schema=ListOut), summary="List operations")
@@ -87,12 +90,14 @@ def find(request: HttpRequest, asked: Query[ListIn]) -> HttpResponse:
 def claim(request: HttpRequest, handed: ClaimIn) -> HttpResponse:
     """The caller performs it, under a lease. Only `proceed` means: do it now."""
     auth.require(request, handed.type)
-    reply = actions.claim(_submission(request, handed), actor=auth.actor(request))
+    reply = actions.claim(
+        replies.submission(handed, operation_key(request, handed.key)), actor=auth.actor(request)
+    )
     if reply.decision in ("wait", "hold"):
-        return _refused(request, reply)
+        return replies.refused(request, reply)
     if reply.decision == "skip":
-        return _answer(request, reply, headers=REPLAYED)
-    return _answer(request, reply, status=200 if reply.replayed else 201)
+        return replies.answered(request, reply, headers=REPLAYED)
+    return replies.answered(request, reply, status=replies.status(reply))
 
 
 @api.post(
@@ -129,7 +134,31 @@ def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
     with _attempt(request, uid):
         reply = actions.record(uid, token=handed.token, report=handed.report(), actor=auth.actor(request))
     headers = {"Retry-After": answers.retry_after(reply.retry_at)} if reply.decision == "wait" else {}
-    return _answer(request, reply, headers=headers)
+    return replies.answered(request, reply, headers=headers)
+
+
+@api.post(
+    "operations/claim-batch",
+    response=answering(200, schema=BatchOut),
+    summary="Claim up to 500 operations",
+)
+def claim_batch(request: HttpRequest, handed: ClaimBatchIn) -> HttpResponse:
+    """Each item is claimed and answered by itself; one that is refused spoils no other."""
+    refuse_key_header(request)
+    limits.count_items(request, len(handed.items))
+    return batches.claims(request, handed.items)
+
+
+@api.post(
+    "attempts/outcome-batch",
+    response=answering(200, schema=BatchOut),
+    summary="Report what came back of up to 500 attempts",
+)
+def outcome_batch(request: HttpRequest, handed: OutcomeBatchIn) -> HttpResponse:
+    """Each item is recorded and answered by itself; one that is refused spoils no other."""
+    refuse_key_header(request)
+    limits.count_items(request, len(handed.items))
+    return batches.outcomes(request, handed.items)
 
 
 @api.post(
@@ -143,7 +172,7 @@ def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpRespon
     What may have happened is corrected under an `override` only, once an approver agrees.
     """
     operation = _operation(request, uid)
-    with _about(operation.pk):
+    with replies.about(operation.pk):
         made, new = _corrected(operation, handed, actor=auth.actor(request))
     if isinstance(made, Approval):
         return _waits(request, operation, made, new=new)
@@ -205,79 +234,17 @@ def _operation(request: HttpRequest, uid: UUID) -> Operation:
     return operation
 
 
-def _submission(request: HttpRequest, handed: SubmissionIn) -> Submission:
-    return Submission(
-        type_name=handed.type,
-        payload=handed.payload,
-        key=operation_key(request, handed.key),
-        source=handed.source.model_dump(exclude_none=True),
-        description=handed.description or "",
-        subject=handed.subject or "",
-        amount=handed.amount,
-        currency=handed.currency,
-        attempt_id=handed.attempt_id if isinstance(handed, ClaimIn) else None,
-        lease_s=handed.lease_s if isinstance(handed, ClaimIn) else None,
-    )
-
-
 @contextmanager
 def _attempt(request: HttpRequest, uid: UUID) -> Iterator[None]:
     """Let the caller use a caller's attempt of a type its token covers; a refusal carries the operation."""
     found = statements.run("attempt", {"uid": uid})
-    if found is None:
-        raise NotFound("There is no attempt with this id.")
-    auth.require(request, found["type_name"])
-    with _about(found["operation_id"]):
-        if not found["actor"].startswith(actors.AUTOMATION):
-            raise WrongDoor("Tieout makes this attempt itself: nobody else starts it or reports on it.")
+    replies.admit(request, found)
+    assert found is not None
+    with replies.about(found["operation_id"]):
         yield
-
-
-@contextmanager
-def _about(operation_id: int) -> Iterator[None]:
-    """Let a refusal carry the operation as it stands then."""
-    try:
-        yield
-    except Conflict as refusal:
-        operations = Operation.objects.select_related("operation_type")
-        refusal.members["about"] = operations.get(pk=operation_id)
-        raise
 
 
 def _held(request: HttpRequest, held: Attempt) -> HttpResponse:
     """Answer the holder of an attempt: go on."""
     told = answers.told(request, held.operation, decision="proceed", attempt=held)
     return answers.respond({**told, "warnings": []})
-
-
-def _told(request: HttpRequest, reply: Reply) -> dict[str, Any]:
-    return answers.told(
-        request,
-        reply.operation,
-        decision=reply.decision,
-        attempt=reply.attempt,
-        token=reply.token,
-        retry_at=reply.retry_at,
-    )
-
-
-def _answer(
-    request: HttpRequest, reply: Reply, *, status: int = 200, headers: Mapping[str, str] = {}
-) -> HttpResponse:
-    body = {**_told(request, reply), "warnings": reply.warnings}
-    kept = reply.operation.corrects_id is not None and reply.operation.payload_sealed is not None
-    if reply.attempt is not None and kept:
-        body["payload"] = actions.open_payload(reply.operation)
-    return answers.respond(body, status=status, headers=headers)
-
-
-def _refused(request: HttpRequest, reply: Reply) -> HttpResponse:
-    """Answer 409: somebody or something else goes on with it, or a person decides first."""
-    members = _told(request, reply)
-    if reply.decision == "hold":
-        refusal: TieoutError = OnHold(f"{reply.reason} Decide at {members['case']}", **members)
-    else:
-        kind = InFlight if reply.operation.state == State.RUNNING else Waiting
-        when = f" Ask again at {members['retry_at']}." if reply.retry_at else ""
-        refusal = kind(f"{reply.reason}{when}", **members)
-    return problems.document(refusal, retry_at=reply.retry_at)

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from django.http import HttpRequest
 
-from ledger.door import problems
+from ledger.door import sizes
 from ledger.rules.errors import Malformed, TieoutError, TooSlow
 
 PIECE = 64 * 1024
@@ -91,7 +91,7 @@ def whole(request: HttpRequest) -> bytes:
     environ = request.environ  # type: ignore[attr-defined]  # every request is WSGI's
     with _WATCH.over(environ.get("gunicorn.socket")) as reading:
         try:
-            return _whole(request, environ["wsgi.input"])
+            return _whole(request, environ["wsgi.input"], limit=sizes.body_max(request.path_info))
         except TieoutError:
             if reading is None or not reading.late:
                 raise
@@ -100,7 +100,7 @@ def whole(request: HttpRequest) -> bytes:
             ) from None
 
 
-def _whole(request: HttpRequest, source: BinaryIO) -> bytes:
+def _whole(request: HttpRequest, source: BinaryIO, *, limit: int) -> bytes:
     length = request.META.get("CONTENT_LENGTH") or ""
     if length.isdigit():
         announced = int(length)
@@ -108,11 +108,11 @@ def _whole(request: HttpRequest, source: BinaryIO) -> bytes:
         announced = None
     else:
         announced = 0
-    wanted = problems.BODY_MAX + 1 if announced is None else min(announced, problems.BODY_MAX + 1)
+    wanted = limit + 1 if announced is None else min(announced, limit + 1)
     body = _read(source, wanted)
-    if len(body) > problems.BODY_MAX:
+    if len(body) > limit:
         _throw_away(source, THROWN_AWAY_MAX if announced is None else announced - len(body))
-        raise problems.too_large()
+        raise sizes.too_large(limit)
     if announced is not None and len(body) < announced:
         raise Malformed("The request broke off before its end.")
     return body

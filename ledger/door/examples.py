@@ -7,6 +7,7 @@ from ledger.rules import errors
 
 _ID = "4f2c8a51-0d5e-4c39-9a53-2f6f1f0a7d11"
 _ATTEMPT_ID = "0b5f7c1e-6f0a-4d0c-9a53-2f6f1f0a7d11"
+_OTHER_ID = "6c3d9a8e-2b1f-4f6e-8d0e-5f7c1e0b5f0a"
 _TOKEN = "the token of the attempt's claim"  # noqa: S105 - a place for one
 _KEY = "order/webshop/483/v1"
 _PAYLOAD = {"order": "483", "total": "1240.00"}
@@ -64,24 +65,38 @@ _RISK = {
 }
 
 
+_CLAIM = {"type": "reminder.send", **_HANDED, "attempt_id": _ATTEMPT_ID, "lease_s": 300}
+_SENT = {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201}
+_CLAIMED = NOTHING_TOLD | {
+    "decision": "proceed",
+    "operation": _REMINDER,
+    "attempt": _ATTEMPT,
+    "warnings": [],
+}
+_RECORDED = NOTHING_TOLD | {
+    "decision": "skip",
+    "operation": _REMINDER
+    | {"state": "completed", "destination_reference": "INV-1187", "evidence": "answer"},
+    "warnings": [],
+}
+
+
 def _one(summary: str, value: dict[str, Any]) -> dict[str, Any]:
     return {"order-483": {"summary": summary, "value": value}}
 
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "submit": _one("Tieout makes the invoice", {"type": "invoice.create", **_HANDED}),
-    "claim": _one(
-        "The caller sends the reminder",
-        {"type": "reminder.send", **_HANDED, "attempt_id": _ATTEMPT_ID, "lease_s": 300},
+    "claim": _one("The caller sends the reminder", _CLAIM),
+    "claim_batch": _one(
+        "Two at once", {"items": [_CLAIM, _CLAIM | {"key": "order/webshop/484/v1", "attempt_id": _OTHER_ID}]}
     ),
     "start": _one(
         "Just before the first byte", {"token": _TOKEN, "start_id": "7d1f0a6f-2f53-4a9c-8d0e-5f7c1e0b5f0a"}
     ),
     "heartbeat": _one("Five minutes more", {"token": _TOKEN, "lease_s": 300}),
-    "outcome": _one(
-        "It was sent",
-        {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201},
-    ),
+    "outcome": _one("It was sent", _SENT),
+    "outcome_batch": _one("It was sent", {"items": [{"attempt": _ATTEMPT_ID, **_SENT}]}),
     "hear": _one(
         "The destination says that it made the invoice",
         {
@@ -98,8 +113,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
 """By the name of the operation."""
 ANSWERS: dict[tuple[str, int], dict[str, Any]] = {
     ("submit", 202): NOTHING_TOLD | {"decision": "proceed", "operation": _OPERATION, "warnings": []},
-    ("claim", 201): NOTHING_TOLD
-    | {"decision": "proceed", "operation": _REMINDER, "attempt": _ATTEMPT, "warnings": []},
+    ("claim", 201): _CLAIMED,
+    ("claim_batch", 200): {"items": [{"index": 0, "status": 201, **_CLAIMED}]},
+    ("outcome_batch", 200): {"items": [{"index": 0, "status": 200, **_RECORDED}]},
     ("correct", 202): NOTHING_TOLD
     | {
         "decision": "hold",

@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from ledger.door import answers, wrongs
+from ledger.door import answers, sizes, wrongs
 from ledger.models import Operation
 from ledger.rules.errors import (
     CorrectionOpen,
@@ -20,7 +20,6 @@ from ledger.rules.errors import (
     NotSigned,
     PayloadChanged,
     TieoutError,
-    TooLarge,
     TooManyRequests,
     Unauthenticated,
     Unavailable,
@@ -29,7 +28,6 @@ from ledger.rules.errors import (
 
 CONTENT_TYPE = "application/problem+json"
 UNAVAILABLE_S = 5
-BODY_MAX = 1024 * 1024
 CHAIN_MAX = 5
 
 logger = logging.getLogger("ledger.door")
@@ -43,7 +41,11 @@ def install(api: NinjaAPI) -> None:
 
 def answer(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
     """Return the problem document for an exception."""
-    error = error() if isinstance(error, type) else error
+    return document(told(request, error() if isinstance(error, type) else error))
+
+
+def told(request: HttpRequest, error: Exception) -> TieoutError:
+    """Return what an exception means for the caller, with all that its document says; a 500 is logged."""
     refusal = refusal_of(error)
     if refusal.status == 500:
         logger.error("%s %s: %s", request.method, request.path, _without_values(error))
@@ -58,7 +60,7 @@ def answer(request: HttpRequest, error: Exception | type[Exception]) -> HttpResp
         if changed:
             refusal.members["correct_at"] = answers.correct_at(request, about)
             refusal.detail = f"{refusal.detail} Post it to {refusal.members['correct_at']}."
-    return document(refusal)
+    return refusal
 
 
 def document(refusal: TieoutError, *, retry_at: datetime | None = None) -> HttpResponse:
@@ -73,8 +75,14 @@ def document(refusal: TieoutError, *, retry_at: datetime | None = None) -> HttpR
         headers["Retry-After"] = str(refusal.wait_s)
     elif refusal.retry == "wait":
         headers["Retry-After"] = answers.retry_after(retry_at)
-    body = {**refusal.problem(), **answers.NOTHING_TOLD, **refusal.members}
-    return answers.respond(body, status=refusal.status, content_type=CONTENT_TYPE, headers=headers)
+    return answers.respond(
+        members(refusal), status=refusal.status, content_type=CONTENT_TYPE, headers=headers
+    )
+
+
+def members(refusal: TieoutError) -> dict[str, object]:
+    """Return the members of a refusal's document."""
+    return {**refusal.problem(), **answers.NOTHING_TOLD, **refusal.members}
 
 
 def refusal_of(error: BaseException) -> TieoutError:
@@ -87,7 +95,7 @@ def refusal_of(error: BaseException) -> TieoutError:
         case ValidationError():
             return wrongs.malformed(error.errors)
         case RequestDataTooBig():
-            return too_large()
+            return sizes.too_large()
         case Http404():
             return NotFound("There is nothing at this address. /api/v1/openapi.json lists what there is.")
         case OperationalError() | InterfaceError():
@@ -97,11 +105,6 @@ def refusal_of(error: BaseException) -> TieoutError:
             )
         case _:
             return TieoutError("Something went wrong inside. It is in the log, with time and address.")
-
-
-def too_large() -> TooLarge:
-    """Return the refusal of a body beyond the limit."""
-    return TooLarge(f"The request is larger than {BODY_MAX // 1024} KiB. Send less: a reference, say.")
 
 
 def for_status(response: HttpResponseBase) -> HttpResponse:

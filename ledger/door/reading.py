@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.datastructures import MultiValueDict
 from ninja.parser import Parser
 
+from ledger.door import sizes
 from ledger.door.schemas import Asked
 from ledger.rules import strict_json
 from ledger.rules.errors import DuplicateMember, KeyDiffers, Malformed, TwoKeys, UnknownMember
@@ -26,9 +27,12 @@ class StrictParser(Parser):
         charset = parameters.strip().lower().replace('"', "")
         if kind.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):
             raise Malformed('Send JSON in UTF-8, and say so: "Content-Type: application/json".')
-        value = strict_json.loads(request.body)
-        if _ESCAPED_NUL in request.body:
-            _refuse_nul(value, ())
+        if sizes.is_batch(request.path_info):
+            value = _items_apart(request.body)
+        else:
+            value = strict_json.loads(request.body)
+            if _ESCAPED_NUL in request.body:
+                _refuse_nul(value, ())
         if not isinstance(value, dict):
             raise Malformed("The body must be a JSON object, as {…}.")
         return cast("dict[str, Any]", value)
@@ -81,6 +85,28 @@ def operation_key(request: HttpRequest, key: str | None) -> str | None:
     if key is not None and header != key:
         raise KeyDiffers('The Idempotency-Key header and "key" differ. Send one of them, or both alike.')
     return header
+
+
+def refuse_key_header(request: HttpRequest) -> None:
+    """Raise Malformed where a batch comes with an `Idempotency-Key` header: it could be any item's."""
+    if "HTTP_IDEMPOTENCY_KEY" in request.META:
+        raise Malformed('A batch takes no Idempotency-Key header: each item has a "key" of its own.')
+
+
+def _items_apart(body: bytes) -> object:
+    """Read a batch; a Malformed stands in the place of an item that cannot be read."""
+    value = strict_json.loads_apart(body, "items", at_most=sizes.BATCH_MAX)
+    if _ESCAPED_NUL in body and isinstance(value, dict) and isinstance(value.get("items"), list):
+        value["items"] = [_without_nul(item) for item in value["items"]]
+    return value
+
+
+def _without_nul(item: object) -> object:
+    try:
+        _refuse_nul(item, ())
+    except Malformed as refusal:
+        return refusal
+    return item
 
 
 def _refuse_nul(value: object, path: tuple[str | int, ...]) -> None:

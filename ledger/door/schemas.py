@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
 from ledger.actions.changing import REASON_MAX
 from ledger.actions.correcting import Correction
@@ -20,6 +20,7 @@ from ledger.door.members import (
     Whole,
     Words,
 )
+from ledger.door.sizes import BATCH_MAX
 from ledger.rules import keys
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.outcomes import RETRY_AFTER_MAX_S, Report
@@ -174,6 +175,25 @@ class OutcomeIn(Taken):
             message=self.message or "",
             retry_after_s=self.retry_after_s,
         )
+
+
+class AttemptOutcomeIn(OutcomeIn):
+    """What one attempt of a batch proved."""
+
+    attempt: Uuid = Field(description="The attempt's id.")
+
+
+# Each item is checked by itself, so that a wrong one spoils no other: here only the list is.
+class ClaimBatchIn(Taken):
+    """Operations that the caller performs."""
+
+    items: list[SkipValidation[ClaimIn]] = Field(min_length=1, max_length=BATCH_MAX)
+
+
+class OutcomeBatchIn(Taken):
+    """What several attempts proved."""
+
+    items: list[SkipValidation[AttemptOutcomeIn]] = Field(min_length=1, max_length=BATCH_MAX)
 
 
 class Asked(BaseModel):
@@ -348,3 +368,22 @@ class ProblemOut(Told):
     errors: list[WrongOut] = []
     changed: list[str] = Field([], description="Sorted dotted paths that differ; never values.")
     correct_at: str | None = Field(None, description="Where a correction is posted, after `payload-changed`.")
+
+
+class AnsweredOut(AnswerOut):
+    """An item of a batch that was answered as it would have been alone."""
+
+    index: int
+    status: int
+
+
+class RefusedOut(ProblemOut):
+    """An item of a batch that was refused as it would have been alone."""
+
+    index: int
+
+
+class BatchOut(Given):
+    """An answer for each item, in their order."""
+
+    items: list[AnsweredOut | RefusedOut]

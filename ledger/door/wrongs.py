@@ -4,14 +4,32 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ledger.door.schemas import ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, OverrideIn, Source, StartIn
+from ledger.door.schemas import (
+    AttemptOutcomeIn,
+    ClaimBatchIn,
+    ClaimIn,
+    CorrectionIn,
+    HeartbeatIn,
+    OverrideIn,
+    Source,
+    StartIn,
+)
 from ledger.rules.errors import AmountNotText, Malformed, UnknownMember
 from ledger.rules.paths import ROOT, dotted
 
 LISTED = 50
 SHOWN = 100
 
-_MODELS = (ClaimIn, CorrectionIn, HeartbeatIn, OutcomeIn, OverrideIn, StartIn, Source)
+_MODELS = (
+    AttemptOutcomeIn,
+    ClaimBatchIn,
+    ClaimIn,
+    CorrectionIn,
+    HeartbeatIn,
+    OverrideIn,
+    StartIn,
+    Source,
+)
 _KNOWN = sorted({name for model in _MODELS for name in model.model_fields})
 _CLAIMS_ONLY = ("attempt_id", "lease_s")
 
@@ -21,6 +39,7 @@ _WORDS = {
     "string_too_short": "must not be blank",
     "string_too_long": "has more than {max_length} characters",
     "too_long": "has more than {max_length} characters",
+    "list_type": "must be a list, as […]",
     "dict_type": "must be an object, as {{…}}",
     "model_type": "must be an object, as {{…}}",
     "model_attributes_type": "must be an object, as {{…}}",
@@ -36,6 +55,7 @@ _WORDS = {
     "uuid_parsing": "must be a UUID, such as 0b5f7c1e-6f0a-4d0c-9a53-2f6f1f0a7d11",
     "value_error": "{error}",
 }
+_OF_LISTS = {"too_short": "has no item", "too_long": "has more than {max_length} items"}
 
 
 def malformed(errors: Sequence[Mapping[str, Any]]) -> Malformed:
@@ -74,9 +94,12 @@ def _words(error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         if name in _CLAIMS_ONLY:
             return "belongs to operations/claim; Tieout makes its own attempts"
+        if name in _KNOWN:
+            return "does not belong here; leave it out"
         close = get_close_matches(name[:SHOWN], _KNOWN, n=1)
         return "is not known" + (f'; did you mean "{close[0]}"?' if close else "; leave it out")
     if error["type"] == "string_type" and name == "amount":
         return 'must be text, in quotes, such as "1240.00"'
-    words = _WORDS.get(error["type"], "cannot be used as it is")
+    known = _OF_LISTS if error.get("ctx", {}).get("field_type") == "List" else _WORDS
+    words = known.get(error["type"], "cannot be used as it is")
     return words.format(**error.get("ctx", {}))

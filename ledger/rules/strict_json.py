@@ -45,6 +45,21 @@ def loads(data: bytes) -> object:
     return _load(data, _STRICT)
 
 
+def loads_apart(data: bytes, member: str, *, at_most: int) -> object:
+    """Read a request's JSON as `loads` does, but each item of its list `member` by itself.
+
+    A Malformed stands in the place of an item that `loads` would refuse. In a list of more than `at_most`
+    nobody has looked at them: that one is for the caller to refuse.
+    """
+    value = _decode(data, _STRICT)
+    items = value.get(member) if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(items, list):
+        _walk(value, ())
+        return value
+    _walk({name: other for name, other in value.items() if name != member}, ())
+    return {**value, member: [_apart(item) for item in items] if len(items) <= at_most else items}
+
+
 def loads_decimal(data: bytes) -> object:
     """Read a destination's JSON: fractions as Decimal, integers of any size, with a byte order mark or not.
 
@@ -54,6 +69,21 @@ def loads_decimal(data: bytes) -> object:
 
 
 def _load(data: bytes, decoder: json.JSONDecoder) -> object:
+    value = _decode(data, decoder)
+    _walk(value, ())
+    return value
+
+
+def _apart(item: object) -> object:
+    try:
+        _walk(item, ())
+    except Malformed as refusal:
+        return refusal
+    return item
+
+
+def _decode(data: bytes, decoder: json.JSONDecoder) -> object:
+    """Read JSON; what may not be there stands in it as _Refused until it is walked."""
     try:
         value: object = decoder.decode(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -65,7 +95,6 @@ def _load(data: bytes, decoder: json.JSONDecoder) -> object:
         raise Malformed(f"The text is not JSON: {error.msg} ({where}).") from None
     except RecursionError:
         raise Malformed(f"The JSON is nested deeper than {MAX_DEPTH} levels.") from None
-    _walk(value, ())
     return value
 
 

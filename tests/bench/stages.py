@@ -60,7 +60,7 @@ def stages() -> dict[str, list[tuple[Any, str]]]:
         "check the members": [(Endpoint, "_get_values")],
         "digest payload, leaves and key": [
             (accepting, "prepare"),
-            (accepting, "_values"),
+            (accepting, "row_of"),
             (recording, "_digest"),
         ],
         "ledger actions": [(actions, "claim"), (actions, "record")],

@@ -29,16 +29,29 @@ EXAMPLES = "8"
 """Of each kind for each address, beside the edges of each member; by hand, thousands."""
 
 
-ANSWERED: dict[str, type[schemas.Given]] = {"find": schemas.ListOut, "hear": schemas.HeardOut}
+ANSWERED: dict[str, type[schemas.Given]] = {
+    "claim_batch": schemas.BatchOut,
+    "find": schemas.ListOut,
+    "hear": schemas.HeardOut,
+    "outcome_batch": schemas.BatchOut,
+}
 
 
 def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> None:
     """No 500, no status, media type or schema that is not documented, and nothing wrong is taken."""
-    attempts = {name: [unstarted(api) for _ in range(2)] for name in ("start", "heartbeat", "outcome")}
+    attempted = ("start", "heartbeat", "outcome", "outcome_batch")
+    attempts = {name: [unstarted(api) for _ in range(2)] for name in attempted}
     operations = [api.submit(new_key()).json()["operation"]["id"] for _ in range(12)]
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "schemathesis.cli", "run", f"{api.server.url}/api/v1/openapi.json"),
+            *(
+                sys.executable,
+                "-m",
+                "schemathesis.cli",
+                "--config-file",
+                str(ROOT / "tests" / "fuzzing.toml"),
+            ),
+            *("run", f"{api.server.url}/api/v1/openapi.json"),
             *("--header", f"Authorization: Bearer {api.token}", "--phases", "examples,coverage,fuzzing"),
             *("--max-examples", os.environ.get("FUZZED_EXAMPLES", EXAMPLES), "--seed", "483"),
             # What a schema cannot say may still be refused: a key and a header that differ, no such currency.
@@ -121,6 +134,8 @@ def test_every_status_of_every_address_is_documented() -> None:
         "start": "200 409",
         "heartbeat": "200 409",
         "outcome": "200 409",
+        "claim_batch": "200",
+        "outcome_batch": "200",
         "find": "200",
         "hear": "200 202",
         "read": "200",
@@ -144,11 +159,19 @@ def test_every_example_is_what_it_stands_for() -> None:
         "heartbeat": schemas.HeartbeatIn,
         "outcome": schemas.OutcomeIn,
         "start_run": RunIn,
+        "claim_batch": schemas.ClaimBatchIn,
+        "outcome_batch": schemas.OutcomeBatchIn,
+    }
+    of_batch: dict[str, type[schemas.Taken]] = {
+        "claim_batch": schemas.ClaimIn,
+        "outcome_batch": schemas.AttemptOutcomeIn,
     }
     for name, operation in addresses():
         if name in taken:
             for example in operation["requestBody"]["content"]["application/json"]["examples"].values():
                 taken[name].model_validate_json(json.dumps(example["value"]))
+                for item in example["value"].get("items", []):
+                    of_batch[name].model_validate_json(json.dumps(item))
         for status, answer in operation["responses"].items():
             for media, told in answer["content"].items():
                 by_us = "application/problem+json" if status >= "400" else "application/json"

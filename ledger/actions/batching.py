@@ -1,0 +1,146 @@
+"""Many claims, or many outcomes, at once: what is new and simple in one statement, the rest one by one.
+
+Each is answered as if it had come alone, one after the other in their order. A statement decides for an item
+what the one for a single item would decide, or leaves it out; what is left out, refused or named twice goes
+alone.
+"""
+
+import json
+import unicodedata
+import uuid
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, connection
+from psycopg.rows import DictRow
+
+from ledger.actions import accepting, kinds, recording, statements
+from ledger.actions.accepting import Asked, Reply
+from ledger.actions.submission import Submission
+from ledger.rules.errors import TieoutError
+from ledger.rules.outcomes import Report
+from ledger.rules.states import Outcome
+
+Answer = Reply | Exception
+"""What came of one item: its reply, or what it would have raised alone."""
+
+UNDONE = "40"
+"""The class of what PostgreSQL says where it has undone a transaction and goes on: a dead-lock, say."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is reported of one attempt."""
+
+    attempt_uid: uuid.UUID
+    token: str = field(repr=False)
+    report: Report
+
+
+def claim_all(submissions: Sequence[Submission], *, actor: str) -> Iterator[Answer]:
+    """Claim each, in their order; each answer is given before the next is acted on, and spoils none."""
+    asked, items = _asked(submissions, actor=actor)
+    rows = _written("accept_batch", items, actor=actor)
+
+    def answer(at: int, submission: Submission) -> Reply:
+        if at in rows:
+            if rows[at]["created"]:
+                return accepting.answer_first(asked[at], rows[at])
+            try:
+                return accepting.answer_known(asked[at], rows[at])
+            except TieoutError:
+                pass  # a refusal stands only by rules that were read anew
+        return accepting.claim(submission, actor=actor)
+
+    yield from _each(answer, submissions)
+
+
+def record_all(told: Sequence[Told], *, actor: str) -> Iterator[Answer]:
+    """Record each, in their order; each answer is given before the next is acted on, and spoils none."""
+    rows = _written("complete_batch", _successes(told), actor=actor)
+
+    def answer(at: int, one: Told) -> Reply:
+        if at in rows:
+            return recording.reply_to(recording.completed_as(rows[at]))
+        return recording.record(one.attempt_uid, token=one.token, report=one.report, actor=actor)
+
+    yield from _each(answer, told)
+
+
+def _asked(submissions: Sequence[Submission], *, actor: str) -> tuple[dict[int, Asked], list[dict[str, Any]]]:
+    """Return the claims that may go together, by their places, and what the statement is told of each.
+
+    They are the first under each key and attempt_id; what cannot be asked goes alone, and is refused there.
+    """
+    asked: dict[int, Asked] = {}
+    items: list[dict[str, Any]] = []
+    seen: set[Hashable] = set()
+    for at, submission in enumerate(submissions):
+        again = submission.attempt_id is not None and _known(seen, submission.attempt_id)
+        if submission.payload is None:
+            continue  # what is kept of a correction is read first
+        try:
+            one = accepting.ask(submission, kinds.remembered(submission.type_name), actor=actor)
+            # Spellings that Unicode calls alike count as one, for the second is warned of the first.
+            key = (one.prepared.operation_type.pk, unicodedata.normalize("NFKC", one.prepared.key))
+            if _known(seen, key) or again:
+                continue
+            items.append(accepting.row_of(one.submission, one.prepared, one.ticket) | {"at": at})
+        except TieoutError:
+            continue
+        asked[at] = one
+    return asked, items
+
+
+def _known(seen: set[Hashable], name: Hashable) -> bool:
+    """Say whether it was seen before, and remember it."""
+    before = name in seen
+    seen.add(name)
+    return before
+
+
+def _successes(told: Iterable[Told]) -> list[dict[str, Any]]:
+    """Return the successes that may go together: the first report of each attempt."""
+    seen: set[Hashable] = set()
+    return [
+        recording.row_of(one.attempt_uid, token=one.token, report=recording.as_kept(one.report)) | {"at": at}
+        for at, one in enumerate(told)
+        if not _known(seen, one.attempt_uid)
+        and one.report.outcome is Outcome.SUCCEEDED
+        and not one.report.replayed
+    ]
+
+
+def _written(name: str, items: Sequence[Mapping[str, Any]], *, actor: str) -> dict[int, DictRow]:
+    """Run a statement over these items; gives the rows by the items' places, none where it was undone."""
+    if not items:
+        return {}
+    values: dict[str, Any] = {"items": json.dumps(items, default=str), "actor": actor}
+    values |= {"revision_max": recording.REVISION_OF_A_FIRST_TRY}
+    try:
+        return {row["at"]: row for row in statements.run_for_all(name, values)}
+    except DatabaseError as error:
+        # One item has undone all, or a lease was lost by waiting: each then goes alone.
+        undone = (getattr(error.__cause__, "sqlstate", None) or "").startswith(UNDONE)
+        if not undone and not isinstance(error, IntegrityError | DataError):
+            raise
+        return {}
+
+
+def _each(answer: Callable[[int, Any], Reply], items: Sequence[object]) -> Iterator[Answer]:
+    """Answer one by one; what one raises is its answer. A database that is lost is so for the rest, too."""
+    lost: Exception | None = None
+    for at, item in enumerate(items):
+        try:
+            given = lost or answer(at, item)
+        except Exception as error:  # noqa: BLE001  # none spoils another; the door says what each means
+            given = error
+            lost = error if _is_lost(error) else None
+        yield given
+
+
+def _is_lost(error: Exception) -> bool:
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    return connection.connection is None or connection.connection.closed
