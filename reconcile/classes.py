@@ -54,7 +54,7 @@ SHOWN: dict[ItemClass, Shown] = {
     ),
     ItemClass.OUT_OF_SCOPE: Shown(
         "Out of scope",
-        "Cancelled before it was sent, voided there, or it belongs to another window.",
+        "Cancelled before it was sent, voided there, made by a drill, or of another window.",
         "pending",
     ),
     ItemClass.AMBIGUOUS: Shown("Ambiguous", "Its reference fits more than one operation.", "could_not_look"),

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from ledger.rules import states
+from ledger.rules import keys, states
 from ledger.rules.states import Standing, State, Verdict
 from reconcile.classes import ItemClass
 from reconcile.models import Run
@@ -99,6 +99,7 @@ WITH ranked AS MATERIALIZED (
 )
 UPDATE reconcile_record AS d SET item_class = CASE
     WHEN NOT r.in_window AND NOT r.of_window THEN '{OUT_OF_SCOPE}'
+    WHEN r.operation_id IS NULL AND r.reference ~ %(reserved)s THEN '{OUT_OF_SCOPE}'
     WHEN NOT r.readable THEN '{UNREADABLE}'
     WHEN NOT r.live THEN '{OUT_OF_SCOPE}'
     WHEN r.place > 1 THEN '{DUPLICATE}'
@@ -170,4 +171,5 @@ def _values(run: Run) -> dict[str, Any]:
         "grace_s": run.grace_s,
         "tolerance": json.dumps(run.plan.tolerance),
         "live": LIVE,
+        "reserved": keys.RESERVED,
     }

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ledger.models import Attempt, Permit
+from ledger.rules.contracts import REFUSES_US
 from ledger.rules.decisions import MOVED
-from ledger.rules.facts import IN_USE, LEASE_EXPIRED, REFUSES_US
+from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
 from review import amounts, asked, wording
 from review.instants import instant, span

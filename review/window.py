@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ledger.rules.contracts import guarantee
+from ledger.rules import seven
 from ledger.rules.states import State
 from review.instants import span
 from review.reading import Reading
@@ -56,7 +56,4 @@ def key_window(reading: Reading) -> KeyWindow | None:
 
 def protection(reading: Reading) -> str:
     """Say in one sentence what protects a second try at this destination, and what it does not cover."""
-    facts = reading.facts
-    return guarantee(
-        facts.contract, facts.destination, has_lookup=facts.has_lookup, by_tieout=facts.by_tieout
-    )
+    return seven.protection(reading.facts)

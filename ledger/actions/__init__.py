@@ -7,6 +7,7 @@ from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
+from ledger.actions.drilling import begin_drill, drilled, end_drill, note_made, note_sending, note_voided
 from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.hearing import hear, refuse_unsigned, unheard
 from ledger.actions.keeping import remove_payload
@@ -15,10 +16,18 @@ from ledger.actions.overriding import Risk, correct_in_doubt
 from ledger.actions.pausing import pause, resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, predates_rules, same_rules
-from ledger.actions.reading import correction_of, corrections_of, facts, latest_lookup, lookup_fact, sitting
+from ledger.actions.reading import (
+    correction_of,
+    corrections_of,
+    facts,
+    latest_lookup,
+    lookup_fact,
+    promised,
+    sitting,
+)
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
-from ledger.actions.submission import Submission, open_payload
+from ledger.actions.submission import Submission, key_for, open_payload, rehearsed
 from ledger.actions.told import told_late
 from ledger.rules.outcomes import Report
 
@@ -34,6 +43,7 @@ __all__ = [
     "approve",
     "attest",
     "before_send",
+    "begin_drill",
     "cancel",
     "claim",
     "claim_all",
@@ -43,7 +53,9 @@ __all__ = [
     "correct_in_doubt",
     "correction_of",
     "corrections_of",
+    "drilled",
     "end",
+    "end_drill",
     "expire",
     "extend",
     "facts",
@@ -51,20 +63,26 @@ __all__ = [
     "hold",
     "is_proof",
     "keep_lookup",
+    "key_for",
     "lapse_asked",
     "latest_lookup",
     "lookup_fact",
     "needs_second",
+    "note_made",
+    "note_sending",
+    "note_voided",
     "open_case",
     "open_payload",
     "override",
     "pause",
     "permit",
     "predates_rules",
+    "promised",
     "record",
     "record_all",
     "refuse",
     "refuse_unsigned",
+    "rehearsed",
     "remove_payload",
     "reopen",
     "resume",

@@ -68,7 +68,7 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
     """Claim an operation whose row is locked and whose next try is due; None where its permit is void."""
     known = facts(operation)
     permit = operation.permits.open().select_related("lookup").first()
-    proved = permit is not None and _rests_on_proof(permit)
+    proved = permit is not None and _rests_on_proof(permit) and known.drilled.lookup_broken_on is None
     if proved:
         # What the permit's look-up proved absent was proved for every attempt before it.
         resolving.clear(operation, now)

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
+from ledger.actions.drilling import drilled
 from ledger.actions.reading import contract_of
 from ledger.models import Operation, OperationType
 from ledger.rules.records import Found
@@ -32,12 +33,13 @@ def is_proof(operation: Operation, found: Found, *, asked_at: datetime, control_
     """Say whether a look-up proves that an operation's effect does not exist.
 
     Absent, read to its end, asked after the settle time, by a look-up that is known to find what was sent
-    under the same rules: since they last changed, or by the control record of this very look-up.
+    under the same rules: since they last changed, or by the control record of this very look-up. No drill of
+    those rules may have found that it does not tell what is there.
     """
     if found.verdict is not Verdict.ABSENT or not found.complete or not is_settled(operation, asked_at):
         return False
     kind = operation.operation_type
-    if asked_at < kind.lookup_changed_at:
+    if asked_at < kind.lookup_changed_at or drilled(kind).lookup_broken_on is not None:
         return False
     finds = kind.lookup_proved_at is not None and not predates_rules(operation)
     return finds or bool(control_reference)

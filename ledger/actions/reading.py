@@ -7,9 +7,11 @@ from typing import Any
 
 from django.db.models import Q, Subquery
 
+from ledger.actions.drilling import drilled
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, first_contract, stricter
+from ledger.rules.drills import Drilled, weakened
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.leaves import SITTING
 from ledger.rules.states import LIVE, Outcome, Standing, State, Verdict
@@ -21,20 +23,21 @@ def facts(operation: Operation) -> Facts:
     attempts = tuple(operation.attempts.order_by("number"))
     lookup = latest_lookup(operation, attempts)
     asked, absent_by = _approvals(operation, attempts)
+    tried = drilled(kind)
     known = Facts(
         destination=kind.destination.title,
         state=State(operation.state),
-        contract=contract_of(operation),
+        contract=weakened(promised(operation), tried),
         policy=kind.policy,
         by_tieout=kind.by_tieout,
         side_effect=kind.side_effect,
         has_lookup=kind.has_lookup,
-        lookup_proved=_lookup_proved(operation, lookup),
+        lookup_proved=_lookup_proved(operation, lookup) and tried.lookup_broken_on is None,
         accepted_at=operation.accepted_at,
         lease_s=kind.lease_s,
         same_account=operation.account_first in ("", kind.destination.account),
         attempts=tuple(attempt_fact(attempt, operation.idempotency_key) for attempt in attempts),
-        lookup=lookup_fact(lookup),
+        lookup=_lookup_fact(lookup, tried),
         permit=_permit_fact(operation),
         asked=asked,
         absent_by=absent_by,
@@ -50,6 +53,7 @@ def facts(operation: Operation) -> Facts:
         destination_reference=operation.destination_reference,
         evidence=operation.evidence,
         evidence_by=operation.evidence_by,
+        drilled=tried,
     )
     return _with_pauses(_with_correction(known, operation), operation)
 
@@ -138,7 +142,16 @@ def _lookup_proved(operation: Operation, lookup: Lookup | None) -> bool:
 
 
 def contract_of(operation: Operation) -> Contract:
-    """Return the stricter of the contract at the first attempt and the one in force now."""
+    """Return what decisions may rest on: what is promised, without what a drill has refuted."""
+    return weakened(promised(operation), drilled(operation.operation_type))
+
+
+def promised(operation: Operation) -> Contract:
+    """Return the stricter of the contract at the first attempt and the one in force now.
+
+    Sending goes by it: a key that a drill has refuted is sent on, for what is sent with it and what without
+    could not be told apart later.
+    """
     now = operation.operation_type.promises
     return stricter(first_contract(operation.contract_first), now) if operation.contract_first else now
 
@@ -164,6 +177,12 @@ def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None
     if late is not None:
         seen &= Q(asked_at__gte=late.at)
     return operation.lookups.filter(seen).order_by("-asked_at", "-id").first()
+
+
+def _lookup_fact(lookup: Lookup | None, tried: Drilled) -> LookupFact | None:
+    """Return a look-up as decisions see it; none is proof while a drill has refuted what it rests on."""
+    fact = lookup_fact(lookup)
+    return fact if fact is None or tried.lookup_broken_on is None else replace(fact, proof=False)
 
 
 def lookup_fact(lookup: Lookup | None) -> LookupFact | None:

@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -122,6 +123,37 @@ def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = 
         digest_keys(), payload, type=kind.name, amount=amount, currency=currency or None
     )
     return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest, kept)
+
+
+def rehearsed(
+    kind: OperationType,
+    *,
+    key: str,
+    payload: Mapping[str, Any],
+    amount: str | None,
+    currency: str | None,
+    at: datetime,
+) -> tuple[Operation, Mapping[str, Any]]:
+    """Return what a drill sends as an operation that is in no ledger, with its payload as it goes out.
+
+    `at`: when the drill began, before anything was sent.     Raises Malformed where the sample cannot be sent as an operation could.
+    """
+    system, reference, version = key.split("/")
+    source = {"system": system, "reference": reference, "version": version}
+    submission = Submission(kind.name, payload, key=key, source=source, amount=amount, currency=currency)
+    total, code = _money(submission)
+    operation = Operation(
+        operation_type=kind,
+        key=key,
+        amount=total,
+        currency=code,
+        accepted_at=at,
+        source_system=system,
+        source_reference=reference,
+        source_version=version,
+        idempotency_key=key_for(kind, key, generation=1, key_max=kind.promises.key_max),
+    )
+    return operation, _with_set(submission, kind, key, writes=True)
 
 
 def with_kept_payload(submission: Submission, kind: OperationType) -> Submission:

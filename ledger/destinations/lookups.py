@@ -19,9 +19,8 @@ from ledger.destinations.connectors.base import (
 from ledger.models import Lookup, Operation, database_now
 from ledger.rules import moments
 from ledger.rules.calls import LookupCall
-from ledger.rules.contracts import Contract
+from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.errors import Conflict, Malformed, TieoutError
-from ledger.rules.facts import REFUSES_US
 from ledger.rules.keys import from_template
 from ledger.rules.placeholders import Values, fill, named, of_money
 from ledger.rules.records import Found, judge
@@ -98,7 +97,7 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
         why=looked.why,
         single_page=looked.single_page,
     )
-    return replace(found, refused=looked.status in REFUSES_US)
+    return replace(found, refused=looked.status in REFUSES_US, status=looked.status)
 
 
 def _looked(operation: Operation, request: LookRequest) -> Looked:

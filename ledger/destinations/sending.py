@@ -74,7 +74,7 @@ def _ready(claimed: actions.Claimed) -> _Ready:
         raise ConfigurationError(f"The rules for {kind.name} name no send.")
     request = SendRequest(
         call=kind.how.send,
-        contract=claimed.facts.contract,
+        contract=actions.promised(operation),
         payload=actions.open_payload(operation),
         idempotency_key=claimed.attempt.idempotency_key,
         values=values_of(operation),
@@ -112,7 +112,7 @@ def _sent(ready: _Ready, *, timeout_s: float) -> Report:
         answer = ready.connector.send(replace(ready.request, timeout_s=timeout_s))
         return classify(
             answer,
-            contract=ready.request.contract,
+            contract=ready.claimed.facts.contract,
             map=operation.operation_type.how.record,
             reference=operation.key,
             amount=operation.amount,

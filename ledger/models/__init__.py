@@ -4,6 +4,7 @@ from ledger.models.access import ApiToken, Heartbeat
 from ledger.models.approval import Approval
 from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
+from ledger.models.drill import Drill, DrillStep
 from ledger.models.evidence import Case, Command, Event, Lookup
 from ledger.models.grant import Grant
 from ledger.models.hearing import Heard, Unsigned
@@ -17,6 +18,8 @@ __all__ = [
     "Case",
     "Command",
     "Destination",
+    "Drill",
+    "DrillStep",
     "Event",
     "Grant",
     "Heard",

@@ -9,7 +9,7 @@ from django.db import models
 from pydantic import ValidationError
 
 from ledger.models.clock import TieoutNow
-from ledger.rules.calls import Calls, RetryPolicy, ReviewPolicy
+from ledger.rules.calls import Calls, DrillSample, RetryPolicy, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import RulesUnreadable
@@ -38,6 +38,8 @@ class Destination(models.Model):
     connector = models.CharField(max_length=200)
     account = models.CharField(max_length=200)
     connection = models.JSONField()
+    drills = models.BooleanField(default=False, db_default=False)
+    """Whether drills may make records there: it is a test account."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
 
     class Meta:
@@ -78,6 +80,8 @@ class OperationType(models.Model):
     calls = models.JSONField()
     retry = models.JSONField()
     review = models.JSONField()
+    drill = models.JSONField(null=True)
+    """What a drill may send; None where it may not."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
     lookup_changed_at = models.DateTimeField(db_default=TieoutNow())
     """When the rules last changed by which an operation is sent so that it can be found, and is looked up."""
@@ -114,6 +118,11 @@ class OperationType(models.Model):
     def reviewing(self) -> ReviewPolicy:
         """How its cases are worked, parsed."""
         return _read(ReviewPolicy, self.review, of=self.name)
+
+    @cached_property
+    def sample(self) -> DrillSample | None:
+        """What a drill may send, parsed; None where none is allowed."""
+        return None if self.drill is None else _read(DrillSample, self.drill, of=self.name)
 
     @property
     def trouble(self) -> str:

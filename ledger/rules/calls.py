@@ -170,6 +170,15 @@ class ReviewPolicy(Section):
     redact: tuple[str, ...] = ()
 
 
+class DrillSample(Section):
+    """What a drill may send: a payload that the destination takes, and one that it refuses."""
+
+    payload: dict[str, Any]
+    amount: str | None = None
+    currency: str | None = None
+    refused: dict[str, Any] | None = None
+
+
 class Calls(Section):
     """The calls of one operation type; a look-up exists if its section does."""
 

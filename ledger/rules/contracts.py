@@ -1,4 +1,4 @@
-"""What a destination promises for one operation type, its key window's clock, and the guarantee in words."""
+"""What a destination promises for one operation type, and its key window's clock."""
 
 import re
 from collections.abc import Mapping
@@ -9,6 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 LONGEST_S = 3650 * 86400.0
 EXAMPLES = 'write a duration such as "30s", "5m", "24h" or "35d"'
+REFUSES_US = frozenset({401, 403})
+"""Statuses of a rejection that is about our credentials, not about this operation."""
 UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -154,23 +156,6 @@ def _when(first: Mapping[Rule, str], now: Mapping[Rule, str]) -> dict[Rule, str]
         elif name in now and name in first:
             joined[name] = said[0] if len(said) == 1 else f"({said[0]}) && ({said[1]})"
     return joined
-
-
-def guarantee(contract: Contract, destination: str, *, has_lookup: bool, by_tieout: bool) -> str:
-    """Say in one sentence what protects a second try at this destination, and what it does not cover.
-
-    Only where Tieout sends is the look right before the send its own.
-    """
-    frozen = "Not covered: a sender frozen between its check and its send."
-    if contract.takes_key and contract.key_retention_s is not None:
-        hours = f"{contract.key_retention_s / 3600:g}\u00a0h"
-        look = ", and a check comes first" if has_lookup and by_tieout else ""
-        whose = f"{destination}’" if destination.endswith("s") else f"{destination}’s"
-        return f"Tries reuse the same key within {whose} {hours} window{look}. {frozen}"
-    if has_lookup:
-        look = "is preceded by a check" if by_tieout else "in doubt is looked up before another is allowed"
-        return f"{destination} takes no key that we can rely on: each try {look}. {frozen}"
-    return f"{destination} takes no key and cannot be checked: no try follows one in doubt by itself."
 
 
 def check_expression(expression: str, name: str) -> str:

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from ledger.rules.contracts import REFUSES_US
 from ledger.rules.facts import (
     EXISTS,
     LEASE_EXPIRED,
     LOOK_REFUSED,
-    REFUSES_US,
     UNCONFIGURED,
     Facts,
     LookupFact,

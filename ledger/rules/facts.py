@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from ledger.rules.approvals import Ask
 from ledger.rules.calls import RetryPolicy
-from ledger.rules.contracts import Contract
+from ledger.rules.contracts import REFUSES_US, Contract
+from ledger.rules.drills import UNDRILLED, Drilled
 from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
 
 ATTEMPTS_MAX = 1000
@@ -17,8 +18,6 @@ IN_USE = "in_use"
 """The error code of an answer that says the key is being worked on."""
 EXISTS = "exists"
 """The error code of an answer that says it is there already."""
-REFUSES_US = frozenset({401, 403})
-"""Statuses of a rejection that is about our credentials, not about this operation."""
 LOOK_REFUSED = "look_refused"
 """The error code of a try whose look before the send was answered by a refusal of our credentials."""
 UNCONFIGURED = "configuration"
@@ -147,6 +146,8 @@ class Facts:
     destination_reference: str = ""
     evidence: str = ""
     evidence_by: str = ""
+    drilled: Drilled = UNDRILLED
+    """What drills have proved and refuted; the contract above is without what they refuted."""
 
     @property
     def latest(self) -> AttemptFact | None:

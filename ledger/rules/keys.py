@@ -23,6 +23,8 @@ __all__ = [
 
 MAX_LENGTH = 200
 _FORMS: tuple[Literal["NFC", "NFD", "NFKC", "NFKD"], ...] = ("NFC", "NFD", "NFKC", "NFKD")
+RESERVED = r"^drill/[0-9a-f]{12}/"
+"""What the references of drills look like: no operation has such a key, and no such record is unexpected."""
 SOURCE_PARTS = ("system", "reference", "version")
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -40,6 +42,8 @@ def check(key: str) -> str:
         raise KeyMissing("The key is blank. Send one that names this operation for ever; none is invented.")
     if wrong := _what_is_wrong(key):
         raise KeyMalformed(f"The key {wrong}.")
+    if re.match(RESERVED, key):
+        raise KeyMalformed("The key begins as only those of drills do. Send one that names this operation.")
     return key
 
 

@@ -73,6 +73,8 @@ class Found:
     why: str = ""
     refused: bool = False
     """Whether the destination refused our credentials instead of telling."""
+    status: int | None = None
+    """That of the answer which ended the look-up."""
 
     @property
     def match(self) -> RecordSeen | None:

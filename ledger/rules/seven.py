@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from ledger.rules.contracts import guarantee
 from ledger.rules.decisions import Next, decide
 from ledger.rules.facts import Facts, Sentence
+from ledger.rules.guarantees import day, guarantee
 from ledger.rules.states import Outcome, State
 
 
@@ -40,15 +40,8 @@ def _cause(facts: Facts) -> Sentence:
 
 def _key_answer(facts: Facts, now: datetime) -> Sentence:
     if not facts.contract.takes_key:
-        return Sentence(
-            "It takes no key. "
-            + guarantee(
-                facts.contract,
-                facts.destination,
-                has_lookup=facts.has_lookup,
-                by_tieout=facts.by_tieout,
-            )
-        )
+        said = "" if facts.drilled.key_broken_on is not None else "It takes no key. "
+        return Sentence(said + protection(facts))
     if facts.contract.key_retention_s is None:
         return Sentence("It takes a key; for how long it remembers is not known, which counts as not at all.")
     if facts.first_sent_at is None:
@@ -62,9 +55,23 @@ def _key_answer(facts: Facts, now: datetime) -> Sentence:
     return Sentence("No longer: its window closed at {at}.", facts.window_closes_at)
 
 
+def protection(facts: Facts) -> str:
+    """Say in one sentence what protects a second try of this operation, and what it does not cover."""
+    return guarantee(
+        facts.contract,
+        facts.destination,
+        has_lookup=facts.has_lookup,
+        by_tieout=facts.by_tieout,
+        drilled=facts.drilled,
+    )
+
+
 def _absence_answer(facts: Facts, now: datetime) -> Sentence:
     if not facts.has_lookup:
         return Sentence("No. It cannot be checked.")
+    if facts.drilled.lookup_broken_on is not None:
+        on = day(facts.drilled.lookup_broken_on)
+        return Sentence(f"Yes, but its silence proves nothing: drilled {on}, it did not tell what is there.")
     if not facts.lookup_proved:
         return Sentence(
             "Yes, but this check has not found a known record yet, so its silence proves nothing."

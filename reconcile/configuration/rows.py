@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import F, Model
 
 from ledger.models import Destination, Event, OperationType, TieoutNow
-from ledger.rules.calls import Calls, ReviewPolicy
+from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
@@ -45,6 +45,7 @@ DESTINATION = Kind(
     Destination,
     lambda c: (
         {"name": c["title"], "entity": c["entity"], "connector": c["connector"], "account": c["account"]}
+        | ({"drills": True} if c["drills"] else {})
         | c["connection"]
     ),
 )
@@ -60,6 +61,7 @@ TYPE = Kind(
             "contract": c["contract"],
             "retry": c["retry"],
             "review": c["review"],
+            "drill": c["drill"],
         }
         | c["calls"]
     ),
@@ -178,6 +180,7 @@ def _destination(part: Part) -> Columns:
         "entity": head.entity,
         "connector": head.connector,
         "account": head.account,
+        "drills": head.drills,
         "connection": part.must("connection", Connection).stored(),
     }
 
@@ -205,6 +208,7 @@ def _type(part: Part, layout: Layout) -> Columns:
         "calls": calls.stored(),
         "retry": policy.stored(),
         "review": part.must("review", ReviewPolicy).stored(),
+        "drill": sample.stored() if (sample := part.get("drill", DrillSample)) else None,
     }
 
 
@@ -234,7 +238,15 @@ def _followers(found: list[Change], layout: Layout) -> list[Change]:
     )
     columns = ("label", "noun", "performed_by", "side_effect", "owner", "key_template", "permit_for_s")
     rows = types.exclude(name__in=layout.operation_types).values(
-        "name", *columns, "payload_keep_s", "contract", "retry", "review", "calls", to=F("destination__name")
+        "name",
+        *columns,
+        "payload_keep_s",
+        "contract",
+        "retry",
+        "review",
+        "drill",
+        "calls",
+        to=F("destination__name"),
     )
     return [
         _change(TYPE, row.pop("name"), {**row, "destination": to, "lease_s": own_lease_s(moved[to])})

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from ledger.rules.calls import (
+    DrillSample,
     ListCall,
     LookupCall,
     RecordMap,
@@ -39,6 +40,7 @@ class DestinationHead(Section):
     connector: Text200 = "http"
     account: Text200 = "main"
     preset: str | None = None
+    drills: bool = False
 
 
 class TypeHead(Section):
@@ -91,6 +93,7 @@ OF_TYPE: Mapping[str, type[Section]] = {
     **CALLS,
     "retry": RetryPolicy,
     "review": ReviewPolicy,
+    "drill": DrillSample,
 }
 
 

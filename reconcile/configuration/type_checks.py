@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ledger.models import OperationType
 from ledger.rules import keys, money, placeholders
-from ledger.rules.calls import RetryPolicy, SendCall
+from ledger.rules.calls import DrillSample, RetryPolicy, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted, split
 from reconcile.configuration.call_checks import check_calls, check_match, check_record
@@ -34,6 +34,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_key_field(part, layout, wrongs)
         _check_limits(part, contract, layout=layout, wrongs=wrongs)
         _note_shadowed(part, contract, layout)
+    _check_sample(part, layout, wrongs)
     if "void" in part.raw:
         layout.notes.append(f"{dotted((*part.path, 'void'))} is kept; reversing is a task for people yet.")
 
@@ -176,6 +177,24 @@ def _check_key_field(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         wrongs.add(
             (*where.path, "contract", "idempotency"), "The field that carries the key has no name.", remedy
         )
+
+
+def _check_sample(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check what a drill may send; where drills are not allowed, say so."""
+    sample, path = part.get("drill", DrillSample), (*part.path, "drill")
+    if sample is None:
+        return
+    if (sample.amount is None) != (sample.currency is None):
+        missing = "currency" if sample.currency is None else "amount"
+        wrongs.add((*path, missing), f"{missing} is missing.", "Amount and currency come together.")
+    elif sample.amount is not None and sample.currency is not None:
+        check_amounts({sample.currency: sample.amount}, path, wrongs)
+    there = layout.destinations.get(str(part.raw.get("destination")))
+    if part.raw.get("performed_by") == "caller":
+        layout.notes.append(f"{dotted(path)} is kept; only what Tieout performs is drilled.")
+    elif there is not None and there.raw.get("drills") is not True:
+        allow = f"drills = true in {dotted(there.path)}"
+        layout.notes.append(f"{dotted(path)} is kept; nothing is drilled without {allow}.")
 
 
 def _check_pauses(part: Part, wrongs: Wrongs) -> None:

@@ -59,6 +59,8 @@ class SendRequest:
     idempotency_key: str
     values: Values = field(repr=False)
     timeout_s: float
+    hang_up: bool = False
+    """Close the connection once the request is written and read no answer: a drill of one that is lost."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class HttpConnector:
         except wire.NotSent as error:
             return Answer("not_sent", detail=str(error))
         try:
-            answer = _answer(self._exchange(outgoing, deadline))
+            answer = _answer(self._exchange(outgoing, deadline, hang_up=request.hang_up))
             lapsed = self._access is not None and answer.status == _UNAUTHORIZED and self._access.lapsed()
             return replace(answer, access_lapsed=lapsed)
         except wire.NotSent as error:
@@ -181,8 +181,12 @@ class HttpConnector:
         if self._access is not None:
             outgoing.headers["Authorization"] = f"Bearer {self._access.token(deadline)}"
 
-    def _exchange(self, outgoing: httpx.Request, deadline: wire.Deadline) -> wire.Whole:
-        return wire.exchange(outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route)
+    def _exchange(
+        self, outgoing: httpx.Request, deadline: wire.Deadline, *, hang_up: bool = False
+    ) -> wire.Whole:
+        return wire.exchange(
+            outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route, hang_up=hang_up
+        )
 
     def _page(self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]) -> Page:
         """Fetch one page of a list; whatever is not a whole, readable answer raises IncompletePull."""

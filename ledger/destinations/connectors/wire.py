@@ -64,9 +64,20 @@ class Route:
 DIRECT = Route()
 
 
-def exchange(request: httpx.Request, *, deadline: Deadline, limit_bytes: int, route: Route = DIRECT) -> Whole:
-    """Send a request and read the whole answer; raises NotSent or BrokenOff, in our own words."""
-    wire = _Wire(deadline, secure=request.url.scheme == "https", proxied=route.proxy is not None)
+def exchange(
+    request: httpx.Request,
+    *,
+    deadline: Deadline,
+    limit_bytes: int,
+    route: Route = DIRECT,
+    hang_up: bool = False,
+) -> Whole:
+    """Send a request and read the whole answer; raises NotSent or BrokenOff, in our own words.
+
+    `hang_up`: once the request is written, close the connection instead of reading; that is BrokenOff, too.
+    """
+    secure, proxied = request.url.scheme == "https", route.proxy is not None
+    wire = _Wire(deadline, secure=secure, proxied=proxied, hang_up=hang_up)
     status: int | None = None
     try:
         with httpcore.ConnectionPool(
@@ -132,10 +143,11 @@ class _Wire(httpcore.NetworkBackend):
     of it, and a proxy that sees only the tunnel cannot have passed anything on.
     """
 
-    def __init__(self, deadline: Deadline, *, secure: bool, proxied: bool) -> None:
+    def __init__(self, deadline: Deadline, *, secure: bool, proxied: bool, hang_up: bool = False) -> None:
         self.deadline = deadline
         self.secure = secure
         self.proxied = proxied
+        self.hang_up = hang_up
         self.sent = False
         self.cause: BaseException | None = None
         self._sockets = httpcore.SyncBackend()
@@ -181,6 +193,8 @@ class _Stream(httpcore.NetworkStream):
         left_s = self._wire.deadline.left_s()
         if left_s <= 0:
             raise httpcore.ReadTimeout
+        if self._wire.hang_up and self._wire.sent:
+            raise httpcore.ReadError
         return self._inner.read(max_bytes, left_s)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:

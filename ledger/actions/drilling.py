@@ -1,0 +1,117 @@
+"""What drills did and found, kept for ever, and what it says of a type as it is set up now."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import date
+
+from django.conf import settings
+from django.db import transaction
+
+from ledger.models import Drill, DrillStep, Event, OperationType, database_now
+from ledger.rules.drills import LOOKUP, Drilled, Promise, Result, Tried, digest
+
+WHY_MAX = 500
+
+
+def begin_drill(kind: OperationType, *, actor: str) -> Drill:
+    """Put on record that a drill begins, with the rules that it tries; nothing has been sent yet."""
+    rules, place = _rules(kind), _place(kind)
+    with transaction.atomic():
+        drill = Drill.objects.create(
+            operation_type=kind,
+            actor=actor,
+            stem=f"drill/{secrets.token_hex(6)}",
+            rules={**rules, "place": place},
+            rules_digest=digest(rules, place),
+            place_digest=digest(place),
+        )
+        _tell(drill, "drill_begun", actor=actor, reason="Its promises are tried at its destination.")
+    return drill
+
+
+def note_sending(drill: Drill, references: Sequence[str]) -> None:
+    """Put on record what may exist from now on: written before the first byte goes out."""
+    DrillStep.objects.bulk_create(
+        DrillStep(drill=drill, kind=DrillStep.Kind.SENDING, reference=one) for one in references
+    )
+
+
+def note_made(drill: Drill, reference: str, *, record: str) -> None:
+    """Put on record that a record of the drill was seen."""
+    DrillStep.objects.create(drill=drill, kind=DrillStep.Kind.MADE, reference=reference, record=record)
+
+
+def note_voided(drill: Drill, reference: str, *, record: str) -> None:
+    """Put on record that a record of the drill no longer stands."""
+    DrillStep.objects.create(drill=drill, kind=DrillStep.Kind.VOIDED, reference=reference, record=record)
+
+
+def end_drill(drill: Drill, results: Sequence[Result], *, actor: str, why: str, finds: bool) -> None:
+    """Keep what came of each promise and end the drill, all at once.
+
+    `finds`: the look-up found records that were sent under the drill's rules, so its silence may count.
+    """
+    with transaction.atomic():
+        for result in results:
+            DrillStep.objects.create(
+                drill=drill,
+                kind=DrillStep.Kind.RESULT,
+                promise=result.promise,
+                tried=result.tried,
+                hindered=result.hindered,
+                why=result.why[:WHY_MAX],
+            )
+        DrillStep.objects.create(drill=drill, kind=DrillStep.Kind.ENDED, why=why[:WHY_MAX])
+        if finds:
+            unproved = OperationType.objects.filter(pk=drill.operation_type_id, lookup_proved_at=None)
+            unproved.filter(lookup_changed_at__lte=drill.begun_at).update(lookup_proved_at=database_now())
+        told = {result.promise.value: result.tried.value for result in results}
+        _tell(drill, "drilled", actor=actor, reason=why or "Its promises were tried.", results=told)
+
+
+def drilled(kind: OperationType) -> Drilled:
+    """Return what the latest drills say of a type by the rules in force, and at the place where it is now."""
+    place = _place(kind)
+    decided = DrillStep.objects.filter(
+        drill__operation_type=kind, drill__place_digest=digest(place), tried__in=[Tried.HELD, Tried.BROKEN]
+    )
+    latest = decided.order_by("promise", "-id").distinct("promise").select_related("drill")
+    held: dict[Promise, date] = {}
+    broken: dict[Promise, date] = {}
+    for step in latest:
+        promise, on = Promise(step.promise), step.at.astimezone(settings.DISPLAY_ZONE).date()
+        if step.tried == Tried.HELD and step.drill.rules_digest == digest(_rules(kind), place):
+            held[promise] = on
+        elif step.tried == Tried.BROKEN and _still_counts(promise, step.drill, kind):
+            broken[promise] = on
+    return Drilled(held, broken)
+
+
+def _still_counts(promise: Promise, drill: Drill, kind: OperationType) -> bool:
+    """Say whether a refutation still stands: what is looked up otherwise since then has to be tried anew."""
+    return promise not in LOOKUP or drill.begun_at >= kind.lookup_changed_at
+
+
+def _rules(kind: OperationType) -> dict[str, object]:
+    """Return all that the promises are, and how they are called in."""
+    return {"contract": kind.contract, "calls": kind.calls}
+
+
+def _place(kind: OperationType) -> dict[str, object]:
+    """Return where a type goes: another account, or another address, has made none of its promises yet."""
+    there = kind.destination
+    return {
+        "connector": there.connector,
+        "account": there.account,
+        "base_url": there.connection.get("base_url"),
+    }
+
+
+def _tell(drill: Drill, kind: str, *, actor: str, reason: str, **data: object) -> None:
+    there = drill.operation_type
+    Event.objects.create(
+        kind=kind,
+        actor=actor,
+        reason=reason,
+        data={"drill": str(drill.uid), "type": there.name, "destination": there.destination.name, **data},
+    )
