@@ -19,7 +19,7 @@ from ledger.rules.errors import TieoutError
 
 DESTINATION = 0x74696503
 """Our number among PostgreSQL's advisory locks, with a second one for the destination's row."""
-ACTOR = "drill"
+ACTOR = "command line"
 
 Say = Callable[[str], object]
 
