@@ -136,7 +136,8 @@ def rehearsed(
 ) -> tuple[Operation, Mapping[str, Any]]:
     """Return what a drill sends as an operation that is in no ledger, with its payload as it goes out.
 
-    `at`: when the drill began, before anything was sent.     Raises Malformed where the sample cannot be sent as an operation could.
+    `at`: when the drill began, before anything was sent. Raises Malformed where the sample cannot be sent as
+    an operation could.
     """
     system, reference, version = key.split("/")
     source = {"system": system, "reference": reference, "version": version}
