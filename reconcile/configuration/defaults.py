@@ -52,7 +52,8 @@ def _of_destination(name: str, own: dict[str, Any], filled: Filled, wrongs: Wron
         if isinstance(asked, str):
             wrongs.add((*path, "preset"), f'There is no preset "{asked}".', choices(asked, presets.names()))
         return None
-    _put(own, preset.destination, path, filled=filled, source=preset.name)
+    begun = {name: lines for name, lines in preset.begun.items() if name in own}
+    _put(own, {**preset.destination, **begun}, path, filled=filled, source=preset.name)
     for line, remedy in preset.needs.items():
         if line not in own:
             wrongs.add((*path, line), f"{line} is missing, and only you know it.", remedy)

@@ -21,6 +21,7 @@ from django.core.management import call_command
 from ledger import actions
 from ledger.actions import Submission
 from ledger.destinations import listing, lookups
+from ledger.destinations.connectors import presets
 from ledger.models import Operation, OperationType
 from ledger.rules.records import read_record
 from ledger.rules.states import State
@@ -54,7 +55,7 @@ class Asked:
 
 @dataclass
 class Canned:
-    """A server that answers a POST with one record and a GET with a list of it."""
+    """A server that answers a POST or PUT with one record, and from then on a GET with a list of it."""
 
     record: Record
     listed: Callable[[list[Record]], Any]
@@ -69,7 +70,8 @@ class Canned:
         method, target, _ = first.split(" ")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         self.asked.append(Asked(method, target, headers, body.decode()))
-        found = self.made(self.record) if method in ("POST", "PUT") else self.listed([self.record])
+        there = [self.record] if any(one.method != "GET" for one in self.asked) else []
+        found = self.listed(there) if method == "GET" else self.made(self.record)
         content = json.dumps(found).encode()
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
         connection.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
@@ -171,3 +173,141 @@ def test_stripe_is_asked_as_its_reference_says(
     [seen] = [read_record(kind.how.record, item) for item in listed]
     assert (seen.reference, seen.occurred_at is not None, seen.differs) == (KEY, True, ())
     assert f"{seen.amount} {seen.currency}" == ("None " if operation == "customer" else "12.40 EUR")
+
+
+# --- Xero, by its OpenAPI document
+
+OF_XERO = {"Type": "ACCREC", "Reference": KEY, "Total": 12.40, "CurrencyCode": "EUR", "Status": "AUTHORISED"}
+XERO: dict[str, tuple[str, Record, str, dict[str, Any]]] = {
+    "invoice": (
+        "Invoices",
+        {"InvoiceID": "243216c5", "DateString": "2026-11-30T00:00:00", **OF_XERO},
+        'Type=="ACCREC"',
+        {"Type": "ACCREC"},
+    ),
+    "credit_note": (
+        "CreditNotes",
+        {"CreditNoteID": "aea95d78", "DateString": "2026-11-30T00:00:00", **OF_XERO, "Type": "ACCRECCREDIT"},
+        'Type=="ACCRECCREDIT"',
+        {"Type": "ACCRECCREDIT"},
+    ),
+    "payment": (
+        "Payments",
+        {"PaymentID": "99ea7f6b", "Reference": KEY, "Amount": 12.40, "Status": "AUTHORISED"},
+        "",
+        {},
+    ),
+}
+OWN_TOKEN = 'auth = { kind = "bearer", token = "env:OWN_TOKEN" }'
+
+
+@pytest.mark.parametrize("operation", XERO)
+def test_xero_is_asked_as_its_reference_says(
+    operation: str, configured: Callable[..., OperationType]
+) -> None:
+    """Its pages are counted, so the end is an empty one."""
+    resource, record, kinds, written = XERO[operation]
+
+    def listed(records: list[Record]) -> Any:
+        first = server.asked[-1].path.endswith("page=1")
+        return {"Id": "1", "Status": "OK", resource: records if first else []}
+
+    with canned(record, listed, made=lambda one: {"Status": "OK", resource: [one]}) as server:
+        own = ('account = "tenant-7"', OWN_TOKEN)
+        kind = configured("xero", operation, server.url, *own, OWN_TOKEN="t")
+        done = sent("12.40", "EUR", Contact={"ContactID": "c1"})
+        assert lookups.look(done, actor="ann", reason="Is it there?").verdict == "one_match"
+        listed_items = [item for page in listing.pages(kind, since=done.accepted_at) for item in page.items]
+    making, looking, _, reading, _ = server.asked
+    assert (making.method, making.path) == ("PUT", f"/api.xro/2.0/{resource}")
+    assert {request.headers["xero-tenant-id"] for request in server.asked} == {"tenant-7"}
+    assert making.headers["idempotency-key"] == done.idempotency_key
+    assert json.loads(making.body) == {
+        resource: [{**written, "Reference": KEY, "Contact": {"ContactID": "c1"}}]
+    }
+    also = f"{kinds} AND " if kinds else ""
+    assert looking.path == f'/api.xro/2.0/{resource}?where={also}Reference=="{KEY}"&page=1'
+    assert reading.path == f"/api.xro/2.0/{resource}?{f'where={kinds}&' if kinds else ''}page=1"
+    assert reading.headers["if-modified-since"] == f"{done.accepted_at:%Y-%m-%dT%H:%M:%S}"
+    assert kind.how.record is not None
+    [seen] = [read_record(kind.how.record, item, assumed_currency="EUR") for item in listed_items]
+    assert (seen.reference, f"{seen.amount} {seen.currency}", seen.differs) == (KEY, "12.40 EUR", ())
+
+
+# --- QuickBooks Online, by its reference
+
+OF_INTUIT = {
+    "Id": "239",
+    "PrivateNote": KEY,
+    "TotalAmt": 12.40,
+    "CurrencyRef": {"value": "EUR"},
+    "MetaData": {"CreateTime": "2026-11-30T01:02:03-08:00"},
+}
+
+
+@pytest.mark.parametrize(
+    ("operation", "entity"),
+    [("invoice", "Invoice"), ("sales_receipt", "SalesReceipt"), ("payment", "Payment")],
+)
+def test_quickbooks_is_asked_as_its_reference_says(
+    operation: str, entity: str, configured: Callable[..., OperationType]
+) -> None:
+    """Nothing rests on its requestid, so it is looked at first. An empty answer names no records at all."""
+
+    def listed(records: list[Record]) -> Any:
+        there = records and "STARTPOSITION 1 " in server.asked[-1].path
+        return {"QueryResponse": {entity: records, "maxResults": 1} if there else {}, "time": "t"}
+
+    with canned(OF_INTUIT, listed, made=lambda one: {entity: one, "time": "t"}) as server:
+        own = ('account = "4620816"', OWN_TOKEN)
+        kind = configured("quickbooks-online", operation, server.url, *own, OWN_TOKEN="t")
+        done = sent("12.40", "EUR", CustomerRef={"value": "58"})
+        assert lookups.look(done, actor="ann", reason="Is it there?").verdict == "one_match"
+        fault = {"Fault": {"Error": [{"Message": "busy"}]}}
+        for answer in (fault | {"QueryResponse": {}}, {"QueryResponse": fault}, {"time": "t"}):
+            server.listed = lambda records, answer=answer: answer  # type: ignore[misc]
+            assert lookups.look(done, actor="ann", reason="Is it there?").verdict == "could_not_look"
+        server.listed = lambda records: {"QueryResponse": {}, "time": "t"}
+        assert lookups.look(done, actor="ann", reason="Is it there?").verdict == "absent"
+    first_look, making, looking, next_page, *_ = server.asked
+    path = f"/v3/company/4620816/{entity.lower()}?requestid={done.idempotency_key}"
+    assert (making.method, making.path) == ("POST", path)
+    assert json.loads(making.body) == {"PrivateNote": KEY, "CustomerRef": {"value": "58"}}
+    day_before = done.accepted_at - timedelta(days=1)
+    query = (
+        f"SELECT * FROM {entity} WHERE MetaData.CreateTime >= '{day_before:%Y-%m-%dT%H:%M:%S}+00:00' "
+        "ORDERBY MetaData.CreateTime STARTPOSITION {} MAXRESULTS 500"
+    )
+    assert first_look.path == looking.path == f"/v3/company/4620816/query?query={query.format(1)}"
+    assert next_page.path == f"/v3/company/4620816/query?query={query.format(2)}"
+    assert kind.promises.window_closes_at(done.accepted_at) is None
+
+
+@pytest.mark.parametrize("preset", ["xero", "quickbooks-online", "stripe-v1", "rest"])
+def test_configure_takes_each_operation_of_each_preset_as_it_is(
+    preset: str, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its secrets and what only the user can write, and nothing else."""
+    for name in SECRETS:
+        monkeypatch.setenv(name, "a-secret-of-0815")
+    needed = {"rest": 'name = "Shop"\nbase_url = "https://shop.example.com"'}.get(preset, 'account = "a1"')
+    text = f'[destinations.there]\npreset = "{preset}"\nentity = "Durban Trading"\n{needed}\n'
+    paths = 'send = { path = "/x" }\nlookup = { path = "/x?reference={key}" }\n' if preset == "rest" else ""
+    found = presets.read(preset)
+    assert found is not None
+    for operation in found.operations:
+        text += f'[operation_types."{operation}.make"]\ndestination = "there"\npreset = "{operation}"\n'
+        text += f'performed_by = "tieout"\n{paths}'
+    (tmp_path / "all.toml").write_text(text)
+    said = StringIO()
+    call_command("configure", str(tmp_path / "all.toml"), stdout=said)
+    assert OperationType.objects.count() == len(found.operations) > 0
+    assert not [
+        line for line in said.getvalue().splitlines() if line.startswith("!") and "writes {key}" in line
+    ]
+
+
+SECRETS = (
+    "STRIPE_SECRET_KEY XERO_CLIENT_ID XERO_CLIENT_SECRET QUICKBOOKS_CLIENT_ID QUICKBOOKS_CLIENT_SECRET "
+    "QUICKBOOKS_REFRESH_TOKEN"
+).split()

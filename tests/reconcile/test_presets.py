@@ -53,6 +53,11 @@ record = { id = "id", reference = "metadata.operation", status = "status", done_
 lookup = { path = "/invoices?reference={key}", items = "data" }
 list = { path = "/invoices", items = "data", paging = { style = "cursor", next = "next", parameter = "c" } }
 
+[begun.events]
+scheme = "standard"
+secret = "env:BOOKS_EVENTS"
+reference = "data.reference"
+
 [needs]
 account = "Write the company's number: account = \\"…\\"."
 """
@@ -130,6 +135,20 @@ paging = { style = "page", parameter = "page" }
     assert kind.destination.reach.auth is not None and kind.destination.reach.auth.token is None
     assert kind.how.list is not None and kind.how.list.items == "data"
     assert kind.how.list.paging.next is None and kind.how.list.paging.parameter == "page"
+
+
+def test_a_section_that_the_file_begins_is_filled_and_another_one_is_left_out(
+    configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody who takes no webhooks needs their secret."""
+    configure(BOOKS)
+    assert invoices().destination.reach.events is None
+    begun = BOOKS + "\n[destinations.books.events]\n"
+    assert "BOOKS_EVENTS is not set" in configure(begun, wrong=True)
+    monkeypatch.setenv("BOOKS_EVENTS", "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    configure(begun)
+    events = invoices().destination.reach.events
+    assert events is not None and events.scheme == "standard"
 
 
 def test_a_check_says_what_the_preset_brings_and_nothing_of_it_is_stored(configure: Configure) -> None:
@@ -237,7 +256,7 @@ def test_each_promise_of_a_shipped_preset_names_where_and_when_it_was_read(file:
     assert unsaid == set()
 
 
-SOURCE = r"# (https://\S+, read \d{4}-\d\d-\d\d$|not published: \w)"
+SOURCE = r"# (https?://\S+, read \d{4}-\d\d-\d\d$|not published: \w)"
 
 
 def promises(path: tuple[str | int, ...]) -> bool:
