@@ -35,6 +35,7 @@ check: $(DEVELOPMENT)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file= --strict --python-version 3.9 ledger/door/client.py
 	$(BIN)/lint-imports
 	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(BIN)/python .ci/audit.py requirements.lock

@@ -3,7 +3,7 @@
 from allauth.account import views as account
 from django.urls import URLPattern, URLResolver, include, path
 
-from ledger.door import health
+from ledger.door import clients, health
 from ledger.door.api import api as api
 from reconcile.api import router as runs
 
@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("api/v1/", api.urls),
+    path("client/<str:name>", clients.client, name="client"),
     path("accounts/login/", account.login, name="account_login"),
     path("accounts/logout/", account.logout, name="account_logout"),
     path("", include("review.urls")),

@@ -1,0 +1,394 @@
+"""The one-file Python client: claim, start, act, say; lost answers, and exceptions by their kind."""
+
+import logging
+import socket
+import ssl
+import urllib.error
+import urllib.request
+import uuid
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from ledger.door import client
+from ledger.models import Attempt, Event, Operation
+from tests.clients import Shop, way_to
+from tests.clients import books as books
+from tests.clients import shop as shop
+from tests.doors import PAYLOAD, at_once, new_key
+from tests.doors import api as api
+from tests.doors import clock as clock
+from tests.doors import database as database
+from tests.doors import serving as serving
+from tests.ledger.wires import answering, certificate, reset
+from tests.ledger.wires import serving as wired
+
+
+def operation(shop: Shop, key: str, **members: Any) -> client.Operation:
+    tieout = members.pop("tieout", None) or shop.client()
+    return tieout.operation("reminder.send", key=key, payload=members.pop("payload", PAYLOAD), **members)
+
+
+def stored(key: str) -> Operation:
+    return Operation.objects.get(key=key)
+
+
+# --- the answers
+
+
+def test_claimed_started_done_and_said(shop: Shop) -> None:
+    key = new_key()
+    with operation(shop, key, amount="75.00", currency="ZAR", source={"system": "webshop"}) as op:
+        assert (op.decision, op.proceed, op.said, op.lost, op.open) == ("proceed", True, None, False, False)
+        attempt = Attempt.objects.get(operation__key=key)
+        assert attempt.started_at is not None
+        assert attempt.idempotency_key == op.idempotency_key
+        assert 30 < op.lease_left_s <= 60
+        op.succeeded("MSG-1")
+        assert stored(key).state == "completed"
+    assert (stored(key).destination_reference, op.said) == ("MSG-1", "succeeded")
+    assert shop.files() == []
+
+
+def test_what_is_done_is_skipped_with_its_reference(shop: Shop) -> None:
+    key = new_key()
+    with operation(shop, key) as op:
+        op.succeeded("MSG-1")
+    with operation(shop, key) as again:
+        assert (again.decision, again.proceed, again.reference) == ("skip", False, "MSG-1")
+        with pytest.raises(client.TieoutError, match="not yours to do"):
+            again.succeeded("MSG-2")
+    with pytest.raises(client.Done) as done, operation(shop, key, or_raise=True):
+        pytest.fail("It is done.")
+    assert done.value.op.reference == "MSG-1"
+
+
+def test_in_flight_it_waits_and_on_hold_it_names_the_case(shop: Shop) -> None:
+    key = new_key()
+    with operation(shop, key) as op:
+        with operation(shop, key) as second:
+            assert (second.decision, second.case) == ("wait", None)
+            assert second.retry_at is not None
+            assert "Ask again at" in second.why
+        op.uncertain(message="No answer.")
+    with operation(shop, key) as third:
+        assert (third.decision, third.case) == (
+            "hold",
+            f"{shop.api.server.url}/operations/{stored(key).uid}/",
+        )
+    with pytest.raises(client.Hold, match="Decide at http"), operation(shop, key, or_raise=True):
+        pytest.fail("It is held.")
+
+
+def test_another_payload_is_refused_with_its_paths_and_never_a_value(shop: Shop) -> None:
+    key = new_key()
+    with operation(shop, key) as op:
+        op.succeeded("MSG-1")
+    with operation(shop, key, payload={**PAYLOAD, "total": "9.00"}) as other:
+        assert (other.decision, other.changed) == ("refuse", ["total"])
+    with pytest.raises(client.Refused), operation(shop, key, payload={}, or_raise=True):
+        pytest.fail("It is refused.")
+
+
+@pytest.mark.parametrize(
+    ("word", "members", "state"),
+    [
+        ("accepted", {"reference": "MSG-1", "http_status": 202}, "uncertain"),
+        ("retryable", {"http_status": 429, "retry_after_s": 30.0}, "pending"),
+        ("rejected", {"http_status": 422, "error_code": "blocked", "message": "Blocked."}, "failed"),
+        ("uncertain", {"error_code": "silent"}, "uncertain"),
+    ],
+)
+def test_each_word_is_an_outcome(shop: Shop, word: str, members: dict[str, Any], state: str) -> None:
+    key = new_key()
+    with operation(shop, key) as op:
+        getattr(op, word)(**members)
+        with pytest.raises(client.TieoutError, match=f"{word} was said already, and stands"):
+            op.succeeded("MSG-2")
+    attempt = Attempt.objects.get(operation__key=key)
+    assert (stored(key).state, attempt.outcome) == (state, word)
+
+
+def test_what_tieout_refuses_is_raised_in_its_words_and_asked_once(shop: Shop) -> None:
+    with pytest.raises(client.Problem, match="currency") as wrong, operation(shop, new_key(), currency="ZAR"):
+        pytest.fail("It cannot be read.")
+    assert wrong.value.status == 400
+    with pytest.raises(client.Problem) as nobody, operation(shop, new_key(), tieout=shop.client(token="x")):
+        pytest.fail("Nobody knows this token.")
+    assert (nobody.value.status, nobody.value.type) == (401, "unauthenticated")
+    with wired(answering(b"<html>", "302 Found", "Location: http://127.0.0.1:1/")) as wire:
+        elsewhere = shop.client(url=wire.url)
+        with (
+            pytest.raises(client.Problem, match="does TIEOUT_URL lead"),
+            operation(shop, new_key(), tieout=elsewhere),
+        ):
+            pytest.fail("It leads elsewhere.")
+        assert len(wire.requests) == 1
+
+
+def test_no_token_stands_in_what_is_printed_or_logged(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    key, tieout = new_key(), shop.client()
+    with caplog.at_level(logging.DEBUG), operation(shop, key, tieout=tieout) as op:
+        token = op.token or ""
+        op.succeeded("MSG-1")
+    assert token.startswith("tieout_")
+    shown = f"{op!r} {tieout!r} {caplog.text}"
+    assert repr(op) == f"<Operation reminder.send {key}: succeeded>"
+    assert token not in shown
+    assert shop.api.token not in shown
+
+
+def test_the_token_may_stand_in_a_file(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TIEOUT_TOKEN", "TIEOUT_TOKEN_FILE", "TIEOUT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(client.TieoutError, match="TIEOUT_URL"):
+        client.Tieout(token="x")
+    with pytest.raises(client.TieoutError, match="TIEOUT_TOKEN_FILE"):
+        client.Tieout(shop.api.server.url)
+    file = tmp_path / "token"
+    file.write_text(f"{shop.api.token}\n")
+    monkeypatch.setenv("TIEOUT_TOKEN_FILE", str(file))
+    monkeypatch.setenv("TIEOUT_URL", shop.api.server.url)
+    monkeypatch.setenv("TIEOUT_SPOOL", str(shop.spool))
+    with operation(shop, new_key(), tieout=client.Tieout()) as op:
+        op.succeeded()
+    assert op.said == "succeeded"
+
+
+# --- lost answers
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["the request", "the answer"])
+@pytest.mark.parametrize("lost", ["operations/claim", "/start", "/outcome"])
+def test_what_is_lost_on_the_way_is_said_again_and_is_one(shop: Shop, lost: str, before: bool) -> None:
+    key = new_key()
+    with way_to(shop) as way:
+        way.cut(lost, before=before, count=1)
+        with operation(shop, key, tieout=shop.client(url=way.url)) as op:
+            op.succeeded("MSG-1")
+    assert op.said == "succeeded"
+    attempts = Attempt.objects.filter(operation__key=key)
+    assert [(one.outcome, one.destination_reference) for one in attempts] == [("succeeded", "MSG-1")]
+    assert not Event.objects.filter(attempt__in=attempts, kind__in=["late", "stray"]).exists()
+    assert shop.files() == []
+
+
+def test_it_waits_as_long_as_tieout_asks_and_no_longer_than_it_may(shop: Shop) -> None:
+    body = b'{"type": "/problems/unavailable", "retry": "wait", "decision": null}'
+    with wired(answering(body, "503 Unavailable", "Retry-After: 3600")) as wire:
+        tieout = shop.client(url=wire.url, patience_s=60)
+        with (
+            pytest.raises(client.TieoutUnavailable, match="answered 503"),
+            operation(shop, new_key(), tieout=tieout),
+        ):
+            pytest.fail("Nothing was claimed.")
+        assert len(wire.requests) == 1
+
+
+def test_where_the_start_is_not_confirmed_nothing_is_done_and_that_is_told_later(shop: Shop) -> None:
+    key = new_key()
+    with way_to(shop) as way:
+        way.cut("/start", before=False)
+        tieout = shop.client(url=way.url, patience_s=0.3)
+        with (
+            pytest.raises(client.TieoutUnavailable, match="Nothing was done"),
+            operation(shop, key, tieout=tieout),
+        ):
+            pytest.fail("It was not started.")
+        assert Attempt.objects.get(operation__key=key).started_at is not None
+        assert tieout.flush() == []
+    assert stored(key).state == "pending"
+    assert Attempt.objects.get(operation__key=key).error_code == "not_started"
+
+
+# --- an exception becomes an outcome by its kind
+
+
+def refused() -> None:
+    socket.create_connection(("127.0.0.1", 1))
+
+
+def refused_by_name() -> None:
+    urllib.request.urlopen("http://127.0.0.1:1/")
+
+
+def refused_by_httpx() -> None:
+    httpx.post("http://127.0.0.1:1/")
+
+
+def unknown_host() -> None:
+    socket.getaddrinfo("nobody.invalid", 80)
+
+
+def not_trusted(folder: Path) -> None:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate(folder))
+    with wired(answering(b""), tls=tls) as wire:
+        urllib.request.urlopen(wire.url)
+
+
+def no_tls() -> None:
+    with wired(answering(b""), read=False) as wire:
+        urllib.request.urlopen(wire.url.replace("http:", "https:"))
+
+
+def reset_after_it_was_sent() -> None:
+    with wired(lambda connection, _: reset(connection)) as wire:
+        urllib.request.urlopen(wire.url, b"x")
+
+
+def closed_after_it_was_sent() -> None:
+    with wired(lambda *_: None) as wire:
+        connection = HTTPConnection(urlsplit(wire.url).netloc)
+        try:
+            connection.request("POST", "/", b"x")
+            connection.getresponse()
+        finally:
+            connection.close()
+
+
+def no_answer_in_time() -> None:
+    def silent(connection: socket.socket, request: bytes) -> None:
+        wire.stop.wait(5)
+
+    with wired(silent) as wire:
+        httpx.post(wire.url, timeout=0.1)
+
+
+def refused_while_another_was_lost() -> None:
+    try:
+        reset_after_it_was_sent()
+    except OSError:
+        refused()
+
+
+def refused_as_somebody_elses_words() -> None:
+    try:
+        refused()
+    except OSError as error:
+        raise RuntimeError("Their library tried thrice.") from error
+
+
+@pytest.mark.parametrize(
+    ("happens", "outcome"),
+    [
+        (refused, "retryable"),
+        (refused_by_name, "retryable"),
+        (refused_by_httpx, "retryable"),
+        (unknown_host, "retryable"),
+        (not_trusted, "retryable"),
+        (no_tls, "retryable"),
+        (reset_after_it_was_sent, "uncertain"),
+        (closed_after_it_was_sent, "uncertain"),
+        (no_answer_in_time, "uncertain"),
+        (refused_while_another_was_lost, "uncertain"),
+        (refused_as_somebody_elses_words, "uncertain"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_2_an_exception_is_retryable_only_before_the_first_byte(
+    shop: Shop, tmp_path: Path, happens: Any, outcome: str
+) -> None:
+    key = new_key()
+    with pytest.raises((OSError, httpx.HTTPError, RuntimeError, ssl.SSLError)), operation(shop, key):
+        happens(*([tmp_path] if happens is not_trusted else []))
+    attempt = Attempt.objects.get(operation__key=key)
+    assert attempt.outcome == outcome, (attempt.error_code, attempt.message)
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3)], ids=repr)
+def test_2_whatever_else_ends_the_block_may_have_happened(shop: Shop, error: BaseException) -> None:
+    key = new_key()
+    with pytest.raises(type(error)), operation(shop, key):
+        raise error
+    assert stored(key).state == "uncertain"
+
+
+def test_an_error_with_a_status_tells_it(shop: Shop) -> None:
+    key = new_key()
+    with (
+        wired(answering(b"no", "422 No")) as wire,
+        pytest.raises(urllib.error.HTTPError),
+        operation(shop, key),
+    ):
+        urllib.request.urlopen(wire.url, b"x")
+    attempt = Attempt.objects.get(operation__key=key)
+    assert (attempt.outcome, attempt.http_status, attempt.error_code) == ("uncertain", 422, "HTTPError")
+
+
+def test_a_block_that_says_nothing_is_uncertain_and_says_so_loudly(shop: Shop) -> None:
+    key = new_key()
+    with pytest.raises(client.NothingSaid, match="did not say what came back"), operation(shop, key):
+        pass
+    assert Attempt.objects.get(operation__key=key).error_code == "nothing_said"
+
+
+def test_what_was_said_stands_whatever_comes_after(shop: Shop) -> None:
+    def broken_afterwards(op: client.Operation) -> None:
+        op.succeeded("MSG-1")
+        raise ZeroDivisionError
+
+    key = new_key()
+    with pytest.raises(ZeroDivisionError), operation(shop, key) as op:
+        broken_afterwards(op)
+    assert stored(key).state == "completed"
+
+
+# --- the decorator, and what Tieout performs
+
+
+def test_a_function_does_it_once_and_always_returns_the_reference(shop: Shop) -> None:
+    key, calls = new_key(), []
+
+    @shop.client().once("reminder.send", key=lambda order: order["key"], payload=lambda order: order["body"])
+    def remind(op: client.Operation, order: dict[str, Any]) -> str:
+        calls.append(op.idempotency_key)
+        return f"MSG-{len(calls)}"
+
+    order = {"key": key, "body": PAYLOAD}
+    assert (remind(order), remind(order)) == ("MSG-1", "MSG-1")
+    assert len(calls) == 1
+    with pytest.raises(client.Refused):
+        remind({**order, "body": {}})
+
+
+def test_two_at_once_make_one(shop: Shop) -> None:
+    key, calls = new_key(), []
+
+    def work(_: int) -> str:
+        with operation(shop, key) as op:
+            if op.proceed:
+                calls.append(op.idempotency_key)
+                op.succeeded("MSG-1")
+        return op.decision
+
+    decisions = at_once(8, work)
+    assert len(calls) == 1
+    assert decisions.count("proceed") == 1
+    assert set(decisions) <= {"proceed", "wait", "skip"}
+    assert shop.files() == []
+
+
+def test_hand_over_read_and_correct(shop: Shop) -> None:
+    key, tieout = new_key(), shop.client()
+    told = tieout.submit("invoice.create", key=key, payload=PAYLOAD, amount="75.00", currency="ZAR")
+    assert (told["decision"], told["operation"]["state"]) == ("proceed", "pending")
+    again = tieout.submit("invoice.create", key=key, payload=PAYLOAD, amount="75.00", currency="ZAR")
+    assert again["operation"]["id"] == told["operation"]["id"]
+    with operation(shop, new_key()) as op:
+        op.rejected(http_status=422)
+    wrong = op.operation["id"]
+    assert tieout.get(wrong)["state"] == "failed"
+    made = [
+        tieout.correction(wrong, payload={"order": "484"}, who="ann", why="Wrong order.") for _ in range(2)
+    ]
+    assert len({one["operation"]["id"] for one in made}) == 1
+    with tieout.operation("reminder.send", key=f"{op.key}/c1", payload=None) as corrected:
+        assert corrected.payload == {"order": "484"}
+        corrected.succeeded("MSG-2")
+    with pytest.raises(client.Problem, match="404"):
+        tieout.get(str(uuid.uuid4()))
