@@ -122,7 +122,7 @@ class Between:
     """Whether anything can be read."""
 
     def lose(self, *what: str) -> None:
-        """Lose the "answer" or the "request" of the next POST requests, in this order."""
+        """Lose the "answer" or the "request" of the next POST requests; or "all" that comes from then on."""
         self.losses += what
 
     def hand_on(self, connection: socket.socket, request: bytes) -> None:
@@ -131,6 +131,7 @@ class Between:
         if request.startswith(b"POST "):
             self.keys.append(_header(request, "idempotency-key"))
             lost = self.losses.pop(0) if self.losses else ""
+            self.lists = self.lists and lost != "all"
         elif not self.lists:
             return
         if lost == "request":
@@ -184,6 +185,7 @@ class Till:
     monkeypatch: pytest.MonkeyPatch
     own_lines: str = ""
     plans: str = ""
+    drills: bool = False
 
     def __post_init__(self) -> None:
         """Take a configuration in, as an administrator would."""
@@ -194,6 +196,7 @@ preset = "stripe-v1"
 entity = "Durban Trading (Pty) Ltd"
 base_url = "{self.wire.url}"
 timeout = "5s"
+drills = {str(self.drills).lower()}
 """
         for name, kind in KINDS.items():
             text += f"""

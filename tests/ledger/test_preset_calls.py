@@ -5,7 +5,9 @@ the one that lists, and that a record as documented is read: reference, amount, 
 """
 
 import json
+import re
 import socket
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ from urllib.parse import parse_qsl, unquote_plus
 import pytest
 from django.core.management import call_command
 
+from config.environment import ROOT
 from ledger import actions
 from ledger.actions import Submission
 from ledger.destinations import listing, lookups
@@ -305,6 +308,20 @@ def test_configure_takes_each_operation_of_each_preset_as_it_is(
     assert not [
         line for line in said.getvalue().splitlines() if line.startswith("!") and "writes {key}" in line
     ]
+
+
+@pytest.mark.parametrize("document", ["presets.md", "configuration.md"])
+def test_the_documents_examples_of_presets_are_taken(
+    document: str, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SECRETS:
+        monkeypatch.setenv(name, "a-secret-of-0815")
+    blocks = re.findall(r"^( *)```toml\n(.*?)^ *```", (ROOT / "docs" / document).read_text(), re.M | re.S)
+    texts = [textwrap.dedent(text) for _, text in blocks]
+    about = [text for text in texts if "preset =" in text or "drill]" in text]
+    (tmp_path / "example.toml").write_text("\n".join(about))
+    call_command("configure", str(tmp_path / "example.toml"), stdout=StringIO())
+    assert OperationType.objects.exists()
 
 
 SECRETS = (

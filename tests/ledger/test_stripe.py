@@ -8,6 +8,7 @@
 | the card is declined (402)          | in doubt; its status tells that it did not happen   | 1, not paid    |
 | what is there has another amount    | differs: a person is asked                          | 1              |
 | Stripe refuses the data (400)       | it did not happen                                   | 0              |
+| a drill                             | no key is kept here: no guarantee, no try by a key  |                |
 | a run                               | both sides tie, what others made is unexpected      |                |
 
 What localstripe cannot do of what Stripe does: it keeps no idempotency key, so a second send under one makes
@@ -15,13 +16,16 @@ a second record; it refuses `created` in most lists, so those lines are the test
 in the list at once. Keys are kept by another program, in `test_stripe_keys.py`.
 """
 
+import json
 from collections.abc import Iterator
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 
+from ledger import actions
 from ledger.models import Operation
+from ledger.rules.seven import protection
 from ledger.rules.states import Evidence, Outcome, State
 from tests import factories as make
 from tests.databases import Clock
@@ -40,6 +44,17 @@ operation_type = "payment_intent.make"
 timezone = "UTC"
 grace = "0s"
 """
+DRILL = """
+[destinations.stripe.contract]
+settle = "0s"
+[operation_types."payment_intent.make".drill]
+payload = { capture_method = "manual" }
+refused = { nonsense = "yes" }
+amount = "1.00"
+currency = "EUR"
+"""
+WITHOUT_KEYS = {"same_key", "replay_marked", "changed_data", "lost_answer", "saves"}
+ALL_THE_SAME = {"lookup_finds", "lookup_absent", "list_whole", "rejected", "void"}
 
 
 @pytest.fixture
@@ -183,3 +198,26 @@ def test_a_run_lists_to_the_end_and_ties(till: Till, localstripe: Stripe) -> Non
     )
     assert run["classes"]["unexpected_at_destination"]["amounts"] == {"EUR": "7.77"}
     assert run["residual"] == {"EUR": "0.00"}
+
+
+def test_a_drill_finds_out_that_no_key_is_kept_here_and_no_guarantee_rests_on_it(
+    clock: Clock, localstripe: Stripe, wire: Between, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is promised is broken here; a lost answer that no list tells is a person's from then on."""
+    till = Till(clock, localstripe, wire, monkeypatch, own_lines=OWN_LINES, plans=DRILL, drills=True)
+    operation = till.hand_over("payment_intent")
+    assert "24\u00a0h" in protection(actions.facts(till.again(operation)))
+    said = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("drill", "payment_intent.make", "--json", stdout=said)
+    assert ended.value.code == 1, said.getvalue()
+    [drill] = json.loads(said.getvalue())["drills"]
+    tried = {one["promise"]: one["tried"] for one in drill["promises"]}
+    assert {name for name, what in tried.items() if what == "broken"} == WITHOUT_KEYS, tried
+    assert {name for name, what in tried.items() if what == "held"} == ALL_THE_SAME, tried
+    assert "24\u00a0h" not in protection(actions.facts(till.again(operation)))
+    wire.lose("all")
+    till.work(after_s=20, rounds=8)
+    operation = till.again(operation)
+    assert (operation.state, make.case_of(operation)) == (State.UNCERTAIN, "could_not_look")
+    assert len(till.there(operation)) == 1
