@@ -120,6 +120,10 @@ def _origins(value: list[str]) -> list[str]:
     return value
 
 
+def _origin(value: str) -> str:
+    return _origins([value.rstrip("/")])[0]
+
+
 def _keys(value: str) -> str:
     try:
         Keyring.parse(value, "It")
@@ -158,6 +162,7 @@ class Environment(BaseSettings):
     payload_keys: Keys | None = None
     digest_keys: Keys | None = None
     allowed_hosts: Annotated[Words, AfterValidator(_hosts)] = ["localhost", "127.0.0.1", "[::1]"]
+    public_url: Annotated[str, AfterValidator(_origin)] | None = None
     csrf_trusted_origins: Annotated[Words, AfterValidator(_origins)] = []
     installation: Annotated[str, AfterValidator(_installation)] = "t1"
     time_zone: Annotated[ZoneInfo, BeforeValidator(_zone)] = ZoneInfo("Africa/Johannesburg")

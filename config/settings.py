@@ -130,7 +130,7 @@ Q_CLUSTER = {
     "scheduler": False,
 }
 # What else the worker's sweep does every two seconds: functions without arguments that are soon done.
-SWEEP_HOOKS = ["reconcile.scheduling.sweep"]
+SWEEP_HOOKS = ["reconcile.scheduling.sweep", "ledger.webhooks.sweeping.sweep"]
 
 # --- words, times and files
 
@@ -167,6 +167,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 # --- the outside
 
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
+PUBLIC_URL = ENVIRONMENT.public_url or f"http://localhost:{ENVIRONMENT.port}"
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 SESSION_COOKIE_AGE = 12 * 3600

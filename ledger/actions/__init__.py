@@ -28,6 +28,7 @@ from ledger.actions.reading import (
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
 from ledger.actions.submission import Submission, key_for, open_payload, rehearsed
+from ledger.actions.telling import send_again
 from ledger.actions.told import told_late
 from ledger.rules.outcomes import Report
 
@@ -87,6 +88,7 @@ __all__ = [
     "reopen",
     "resume",
     "same_rules",
+    "send_again",
     "settle",
     "sitting",
     "start",

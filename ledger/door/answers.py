@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from django.http import HttpRequest, HttpResponse
 
@@ -15,6 +15,13 @@ from ledger.rules.states import State
 
 NOTHING_TOLD: dict[str, None] = dict.fromkeys(("decision", "operation", "attempt", "case", "retry_at"))
 """The members of every answer, where there is nothing to say."""
+
+
+class Site(Protocol):
+    """Where people reach this installation: a request knows, or the settings."""
+
+    def build_absolute_uri(self, location: str, /) -> str:
+        """Return a whole address."""
 
 
 def respond(
@@ -60,9 +67,7 @@ def standing(operation: Operation) -> str:
     return "hold" if operation.held_at is not None or operation.state == State.FAILED else "wait"
 
 
-def operation_members(
-    request: HttpRequest, operation: Operation, *, correction: Operation | None
-) -> dict[str, Any]:
+def operation_members(request: Site, operation: Operation, *, correction: Operation | None) -> dict[str, Any]:
     """Return an operation as the API shows it, and what stands in its place; its type must be loaded."""
     return {
         "id": str(operation.uid),
@@ -95,15 +100,13 @@ def correct_at(request: HttpRequest, operation: Operation) -> str:
     return request.build_absolute_uri(f"/api/v1/operations/{original.uid}/correction")
 
 
-def _link(request: HttpRequest, other: Operation | None) -> dict[str, Any] | None:
+def _link(request: Site, other: Operation | None) -> dict[str, Any] | None:
     if other is None:
         return None
     return {"id": str(other.uid), "key": other.key, "state": other.state, "page": page(request, other)}
 
 
-def listed_operation(
-    request: HttpRequest, operation: Operation, *, correction: Operation | None
-) -> dict[str, Any]:
+def listed_operation(request: Site, operation: Operation, *, correction: Operation | None) -> dict[str, Any]:
     """Return an operation, its case, and when it is next taken up."""
     return {
         **operation_members(request, operation, correction=correction),
@@ -112,7 +115,7 @@ def listed_operation(
     }
 
 
-def whole_operation(request: HttpRequest, operation: Operation) -> dict[str, Any]:
+def whole_operation(request: Site, operation: Operation) -> dict[str, Any]:
     """Return an operation with its attempts and what the last check found."""
     lookup = operation.lookups.order_by("-id").first()
     return {
@@ -136,7 +139,7 @@ def attempt_members(attempt: Attempt, token: str | None) -> dict[str, Any]:
     }
 
 
-def page(request: HttpRequest, operation: Operation) -> str:
+def page(request: Site, operation: Operation) -> str:
     """Return the address of an operation's page."""
     return request.build_absolute_uri(f"/operations/{operation.uid}/")
 

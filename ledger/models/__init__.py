@@ -10,6 +10,7 @@ from ledger.models.grant import Grant
 from ledger.models.hearing import Heard, Unsigned
 from ledger.models.operation import Attempt, Operation, OperationQuerySet, Permit
 from ledger.models.pause import Pause, Refusal
+from ledger.models.webhook import Delivery, Webhook
 
 __all__ = [
     "ApiToken",
@@ -17,6 +18,7 @@ __all__ = [
     "Attempt",
     "Case",
     "Command",
+    "Delivery",
     "Destination",
     "Drill",
     "DrillStep",
@@ -33,6 +35,7 @@ __all__ = [
     "Refusal",
     "TieoutNow",
     "Unsigned",
+    "Webhook",
     "database_now",
     "settled_until",
 ]

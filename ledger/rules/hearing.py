@@ -50,7 +50,8 @@ def check_secret(scheme: str, secret: str) -> str:
     if scheme != "standard":
         return ""
     try:
-        key = base64.b64decode(secret.removeprefix("whsec_") + "==", validate=True)
+        text = secret.removeprefix("whsec_").rstrip("=")
+        key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
         return "it is not base64"
     return "" if key else "it is empty"

@@ -16,6 +16,7 @@ from reconcile.configuration.layout import Layout, lay_out
 from reconcile.configuration.plan_checks import check_automation, check_plan
 from reconcile.configuration.source import Source
 from reconcile.configuration.type_checks import check_type
+from reconcile.configuration.webhook_checks import check_webhook
 from reconcile.configuration.wrongs import Refused, Wrongs
 
 __all__ = ["Configured", "Refused", "configure"]
@@ -34,7 +35,7 @@ class Configured:
 
 
 def configure(file: Path, *, check: bool = False) -> Configured:
-    """Make destinations, operation types and plans as the file says; with `check`, only say what would be.
+    """Make the rows that the file describes; with `check`, only say what would be.
 
     Raises Refused, with every wrong line, and has then changed nothing.
     """
@@ -66,6 +67,8 @@ def _checked(read: Source, wrongs: Wrongs) -> Layout:
         check_automation(part, layout, wrongs)
     for part in layout.plans.values():
         check_plan(part, layout, wrongs)
+    for part in layout.webhooks.values():
+        check_webhook(part, layout, wrongs)
     if wrongs.found:
         raise Refused(read.located(wrongs.found))
     return layout

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
 
-from reconcile.configuration.sections import Part, read_automation, read_destination, read_plan, read_type
+from reconcile.configuration.sections import (
+    Part,
+    read_automation,
+    read_destination,
+    read_plan,
+    read_type,
+    read_webhook,
+)
 from reconcile.configuration.wrongs import Path, Wrongs, choices
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -23,6 +30,7 @@ class Layout:
     operation_types: dict[str, Part] = field(default_factory=dict)
     automations: dict[str, Part] = field(default_factory=dict)
     plans: dict[str, Part] = field(default_factory=dict)
+    webhooks: dict[str, Part] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -31,6 +39,7 @@ _READERS: dict[str, Callable[[Part, Wrongs], None]] = {
     "operation_types": read_type,
     "automations": read_automation,
     "plans": read_plan,
+    "webhooks": read_webhook,
 }
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db.models import F, Model
 
-from ledger.models import Destination, Event, OperationType, TieoutNow
+from ledger.models import Destination, Event, OperationType, TieoutNow, Webhook
 from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
-from reconcile.configuration.sections import CALLS, DestinationHead, Part, PlanHead, TypeHead
+from reconcile.configuration.sections import CALLS, DestinationHead, Part, PlanHead, TypeHead, WebhookHead
 from reconcile.configuration.showing import Flat, change, flat, hidden, shown
 from reconcile.configuration.type_checks import contract_of, policy_of
 from reconcile.models import Plan
@@ -75,6 +75,14 @@ PLAN = Kind(
         | {"window": c["window_s"], "grace": c["grace_s"]}
     ),
 )
+WEBHOOK = Kind(
+    "webhook",
+    "webhooks",
+    Webhook,
+    lambda c: (
+        {name: c[name] for name in ("url", "events", "types", "allow_private")} | {"secret": c["secrets"]}
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -114,13 +122,14 @@ def changes(layout: Layout) -> list[Change]:
     found += [_change(TYPE, part.name, _type(part, layout)) for part in layout.operation_types.values()]
     found += _followers(found, layout)
     found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
+    found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
     return [one for one in found if one]
 
 
 def left_alone(layout: Layout) -> list[str]:
     """Return what is configured and not in this file: it stays as it is."""
     stays = []
-    for kind in (DESTINATION, TYPE, PLAN):
+    for kind in (DESTINATION, TYPE, PLAN, WEBHOOK):
         names = kind.model._default_manager.order_by("name").values_list("name", flat=True)
         stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
     return stays
@@ -133,6 +142,8 @@ def write(one: Change, *, reason: str) -> None:
         columns |= UNPROVED
     if one.kind is PLAN and one.touches(frozenset({"schedule", "timezone"})):
         columns["next_run_at"] = None
+    if one.kind is WEBHOOK:
+        columns["rests_until"] = None
     manager = one.kind.model._default_manager
     if one.pk is None:
         manager.create(name=one.name, **columns)
@@ -222,6 +233,17 @@ def _plan(part: Part) -> Columns:
         "grace_s": head.grace_s,
         "tolerance": head.tolerance,
         "recipients": list(head.recipients),
+    }
+
+
+def _webhook(part: Part) -> Columns:
+    head = part.must("head", WebhookHead)
+    return {
+        "url": head.url,
+        "secrets": list(head.secret),
+        "events": list(head.events),
+        "types": list(head.types),
+        "allow_private": head.allow_private,
     }
 
 

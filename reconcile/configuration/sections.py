@@ -18,7 +18,8 @@ from ledger.rules.calls import (
     VoidCall,
 )
 from ledger.rules.connections import Connection
-from ledger.rules.contracts import Contract, Seconds, Section, check_expression
+from ledger.rules.contracts import Contract, Seconds, Secrets, Section, check_expression
+from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
 
@@ -69,6 +70,16 @@ class PlanHead(Section):
     grace_s: Seconds = Field(900, alias="grace")
     tolerance: dict[str, str] = {}
     recipients: tuple[str, ...] = ()
+
+
+class WebhookHead(Section):
+    """Where others want to be told, of what, and by which secrets it is signed."""
+
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^/\s]+\S*$", max_length=500)]
+    secret: Secrets
+    events: tuple[Kind, ...]
+    types: tuple[str, ...] = ()
+    allow_private: bool = False
 
 
 class Automation(Section):
@@ -147,6 +158,13 @@ def read_plan(part: Part, wrongs: Wrongs) -> None:
     """Read a plan."""
     head = {name: value for name, value in part.raw.items() if name != "source"}
     _read(part, "head", PlanHead, raw=head, path=part.path, known=members(PlanHead), wrongs=wrongs)
+
+
+def read_webhook(part: Part, wrongs: Wrongs) -> None:
+    """Read a webhook."""
+    check_places(part.raw.get("secret"), (*part.path, "secret"), wrongs)
+    known = members(WebhookHead)
+    _read(part, "head", WebhookHead, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
 
 
 def read_automation(part: Part, wrongs: Wrongs) -> None:

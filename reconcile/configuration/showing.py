@@ -20,7 +20,7 @@ _KINDS: tuple[type[BaseModel], ...] = (
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
 )
-_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls"})
+_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls", "url"})
 
 Flat = dict[tuple[str, ...], object]
 

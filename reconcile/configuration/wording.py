@@ -13,7 +13,7 @@ JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.or
 
 _NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
-_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls"})
+_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls", "url"})
 """A secret may stand here by mistake, and must not be printed again."""
 
 _KINDS = {
@@ -33,9 +33,12 @@ _LIMITS = {
 }
 _PATTERNS = {
     "base_url": "Begin with http:// or https:// and the host, such as https://books.example.com.",
+    "url": "Begin with https:// and the host, such as https://shop.example.com/tieout.",
     "path": 'Begin the path with "/"; the host stands in base_url.',
 }
 _MISSING = {
+    "url": 'Say where to post: url = "https://shop.example.com/tieout".',
+    "events": 'Say of what: events = ["operation.completed", "operation.held"].',
     "scheme": 'Say how it signs: scheme = "standard", "stripe" or "hmac".',
     "secret": 'Say where the secret is: secret = "env:NAME" or "file:PATH".',
     "reference": 'Say where our reference stands: reference = "data.object.metadata.operation".',

@@ -179,3 +179,12 @@ def test_keys_that_others_can_read_are_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "digest_keys can be read by others" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_address_for_links_is_scheme_and_host_and_else_this_machine(refusal: Callable[..., str]) -> None:
+    assert (
+        show("s.PUBLIC_URL", PUBLIC_URL="https://tieout.example.com/", **GIVEN)
+        == "'https://tieout.example.com'"
+    )
+    assert show("s.PUBLIC_URL", PORT="8001", **GIVEN) == "'http://localhost:8001'"
+    assert "PUBLIC_URL 'tieout.example.com' is no origin." in refusal(PUBLIC_URL="tieout.example.com")

@@ -6,7 +6,7 @@ from ledger.models import Destination, Event
 from tests.reconcile.test_configuration import BOOKS, Configure, refusals
 from tests.reconcile.test_configuration import configure as configure
 
-KEY = "whsec_" + base64.b64encode(b"twenty-four bytes, or so").decode()
+KEY = "whsec_" + base64.b64encode(b"twenty-five bytes, or so.").decode()
 EVENTS = """
 [destinations.books.events]
 scheme = "standard"

@@ -9,7 +9,7 @@ import functools
 import socket
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import httpcore
@@ -21,6 +21,10 @@ SocketOption = tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple
 
 class NotSent(Exception):
     """It failed before a byte of the request went out."""
+
+
+class NotAllowed(Exception):
+    """Every address that a name leads to is one that may not be connected to."""
 
 
 class BrokenOff(Exception):
@@ -55,10 +59,14 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Route:
-    """The way to an address: whom we trust over TLS (the system's authorities), and a proxy (none)."""
+    """The way to an address: whom we trust over TLS (the system's authorities), and a proxy (none).
+
+    `allowed`: says of each IP address that a name leads to whether it may be connected to (all of them).
+    """
 
     tls: ssl.SSLContext | None = None
     proxy: httpcore.Proxy | None = None
+    allowed: Callable[[str], bool] | None = None
 
 
 DIRECT = Route()
@@ -76,8 +84,7 @@ def exchange(
 
     `hang_up`: once the request is written, close the connection instead of reading; that is BrokenOff, too.
     """
-    secure, proxied = request.url.scheme == "https", route.proxy is not None
-    wire = _Wire(deadline, secure=secure, proxied=proxied, hang_up=hang_up)
+    wire = _Wire(deadline, route, secure=request.url.scheme == "https", hang_up=hang_up)
     status: int | None = None
     try:
         with httpcore.ConnectionPool(
@@ -143,10 +150,11 @@ class _Wire(httpcore.NetworkBackend):
     of it, and a proxy that sees only the tunnel cannot have passed anything on.
     """
 
-    def __init__(self, deadline: Deadline, *, secure: bool, proxied: bool, hang_up: bool = False) -> None:
+    def __init__(self, deadline: Deadline, route: Route, *, secure: bool, hang_up: bool = False) -> None:
         self.deadline = deadline
+        self.allowed = route.allowed
         self.secure = secure
-        self.proxied = proxied
+        self.proxied = route.proxy is not None
         self.hang_up = hang_up
         self.sent = False
         self.cause: BaseException | None = None
@@ -166,6 +174,12 @@ class _Wire(httpcore.NetworkBackend):
         except (OSError, UnicodeError) as error:
             self.cause = error
             raise httpcore.ConnectError from None
+        if self.allowed is not None:
+            # What is checked is what is connected to, whatever the name leads to a moment later.
+            found = [one for one in found if self.allowed(str(one[-1][0]))]
+            if not found:
+                self.cause = NotAllowed()
+                raise httpcore.ConnectError
         failure: Exception = httpcore.ConnectTimeout()
         for position, (*_, address) in enumerate(found):
             left_s = self.deadline.left_s()
@@ -251,6 +265,7 @@ _CAUSES: tuple[tuple[type[Exception], type[Exception] | None, str], ...] = (
     (httpcore.ConnectError, UnicodeError, "The address is not known (DNS)."),
     (httpcore.ConnectError, ssl.SSLCertVerificationError, "The certificate was not accepted (TLS)."),
     (httpcore.ConnectError, ssl.SSLError, "No secure connection could be made (TLS)."),
+    (httpcore.ConnectError, NotAllowed, "The name leads into a private network, which is not allowed."),
     (httpcore.ConnectError, ConnectionRefusedError, "The connection was refused."),
     (httpcore.ConnectError, None, "No connection could be made."),
     (httpcore.WriteTimeout, None, "Sending timed out after {total}."),

@@ -1,0 +1,105 @@
+"""Empties the outbox for one webhook at a time: at least once, with marks after the answer."""
+
+import time
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from ledger.models import Delivery, Operation, Permit, Webhook, database_now
+from ledger.rules.webhooks import GIVEN_UP_S, GONE, pause_s, rest_s
+from ledger.webhooks.posting import TIMEOUT_S, Answered, post
+
+WORK_S = 30.0
+"""How long a task goes on with new deliveries, so that the queue's worker comes free again."""
+BUSY_S = WORK_S + 2 * TIMEOUT_S
+"""For how long a webhook is one task's; one that was killed leaves it to the next after this."""
+NOT_YET = timedelta(seconds=60)
+State = Delivery.State
+NOTHING_LEFT = "The permit is no longer open: there is nothing to tell."
+TOO_OLD = "Its receiver has not answered for three days."
+
+
+def deliver(webhook_id: int) -> int:
+    """Deliver what is due to one webhook until it fails or time is over; returns how many it has taken."""
+    now = database_now()
+    mine = now + timedelta(seconds=BUSY_S)
+    if not Webhook.objects.free().filter(pk=webhook_id).update(busy_until=mine):
+        return 0
+    until, taken = time.monotonic() + WORK_S, 0
+    try:
+        while time.monotonic() < until:
+            delivery = _next(webhook_id)
+            if delivery is None or not _one(delivery):
+                break
+            taken += 1
+    finally:
+        Webhook.objects.filter(pk=webhook_id, busy_until=mine).update(busy_until=None, nudged_at=None)
+    return taken
+
+
+def give_up_old() -> int:
+    """Give up what has waited longer than any back-off for a receiver that does not answer."""
+    since = database_now() - timedelta(seconds=GIVEN_UP_S)
+    old = Delivery.objects.filter(state=State.WAITING, made_at__lte=since, webhook__failing_since__lte=since)
+    return old.update(state=State.GIVEN_UP, due_at=None, words=TOO_OLD)
+
+
+def _next(webhook_id: int) -> Delivery | None:
+    due = Delivery.objects.due().filter(webhook=webhook_id).order_by("due_at", "pk")
+    return due.select_related("webhook", "event", "operation__operation_type__destination").first()
+
+
+def _one(delivery: Delivery) -> bool:
+    """Try one delivery and mark what came of it; False where its receiver is to be left alone."""
+    if delivery.kind == "permit.open" and not _in_effect(delivery):
+        return True
+    answered = post(delivery)
+    now = database_now()
+    tried = {
+        "tried_at": now,
+        "http_status": answered.status,
+        "words": answered.words,
+        "tries": F("tries") + 1,
+    }
+    if answered.taken:
+        _mark(delivery, state=State.DELIVERED, due_at=None, delivered_at=now, **tried)
+        well = {"failures": 0, "failing_since": None, "rests_until": None}
+        Webhook.objects.filter(pk=delivery.webhook_id).update(**well)
+        return True
+    _mark(delivery, **tried, **_after_failure(delivery, answered, now))
+    _rest(delivery.webhook, now)
+    return False
+
+
+def _after_failure(delivery: Delivery, answered: Answered, now: datetime) -> dict[str, object]:
+    pause = None if answered.status == GONE else pause_s(delivery.tries + 1)
+    if pause is None:
+        return {"state": State.GIVEN_UP, "due_at": None}
+    return {"due_at": now + timedelta(seconds=pause)}
+
+
+def _rest(webhook: Webhook, now: datetime) -> None:
+    """Leave a receiver alone for a while: what else is due for it would fail, and keep others waiting."""
+    failures = webhook.failures + 1
+    Webhook.objects.filter(pk=webhook.pk).update(
+        failures=failures,
+        failing_since=webhook.failing_since or now,
+        rests_until=now + timedelta(seconds=rest_s(failures)),
+    )
+
+
+def _in_effect(delivery: Delivery) -> bool:
+    """Say whether a permit can be used now; where it cannot, it is told later, or no more."""
+    now = database_now()
+    permit = Permit.objects.open().filter(uid=delivery.event.data["permit"], lapses_at__gt=now).first()
+    if permit is None:
+        _mark(delivery, state=State.DROPPED, due_at=None, words=NOTHING_LEFT)
+        return False
+    if Operation.objects.permitted(now).filter(pk=delivery.operation_id).exists():
+        return True
+    _mark(delivery, due_at=max(now + NOT_YET, permit.effective_at))
+    return False
+
+
+def _mark(delivery: Delivery, **fields: object) -> None:
+    Delivery.objects.filter(pk=delivery.pk, state=State.WAITING).update(**fields)

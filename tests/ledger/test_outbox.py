@@ -1,0 +1,395 @@
+"""The outbox: what is told, to whom, and how often, a round of the worker's work at a time."""
+
+import socket
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.utils.module_loading import import_string
+from django_q.models import OrmQ
+
+from ledger import actions
+from ledger.models import Delivery, Event, Operation, Webhook
+from ledger.rules.states import State
+from ledger.rules.webhooks import PAUSES_S, public
+from ledger.webhooks import outbox, sweeping
+from tests import stories
+from tests.databases import Clock
+from tests.receivers import Receiver, hooked, receiving
+
+WAITING, DELIVERED, GIVEN_UP, DROPPED = "waiting", "delivered", "given_up", "dropped"
+
+
+@pytest.fixture
+def durban(clock: Clock) -> stories.Durban:
+    return stories.Durban(clock)
+
+
+@pytest.fixture
+def shop() -> Iterator[Receiver]:
+    with receiving() as receiver:
+        yield receiver
+
+
+def deliver() -> None:
+    """One round: the sweep, then every task that it queued."""
+    sweeping.sweep()
+    for task in OrmQ.objects.order_by("pk"):
+        import_string(task.func())(*task.args())
+        task.delete()
+
+
+def done(durban: stories.Durban, order: int) -> Operation:
+    return durban.tried(durban.invoiced(order), stories.done(f"INV-{order}"))
+
+
+def states(**asked: Any) -> list[tuple[str, int, str]]:
+    """State, tries and words of deliveries in their order."""
+    rows = Delivery.objects.filter(**asked).order_by("pk")
+    return [(row.state, row.tries, row.words) for row in rows]
+
+
+# --- what is told
+
+
+def test_what_happened_is_told_once_with_the_operation_and_without_its_payload(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url)
+    operation = done(durban, 483)
+    deliver()
+    deliver()
+    (message,) = shop.got
+    told = message.told
+    assert told["type"] == "operation.completed"
+    assert told["timestamp"] == operation.events.get(state_to=State.COMPLETED).at.isoformat()
+    assert told["data"]["id"] == str(operation.uid)
+    assert told["data"]["page"] == f"http://localhost:8000/operations/{operation.uid}/"
+    assert (told["data"]["state"], told["data"]["amount"]) == ("completed", "1240.00")
+    assert "payload" not in told["data"] and b"total" not in message.body
+    assert message.name == f"msg_{Delivery.objects.get().uid.hex}"
+    assert states() == [(DELIVERED, 1, "It answered 204.")]
+
+
+def test_each_kind_is_told_to_who_wants_it_and_of_its_types_only(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url, "all")
+    for name, events, types in (
+        ("held", ["operation.held"], []),
+        ("reminders", ["operation.held", "operation.completed", "permit.open"], ["reminder.send"]),
+        ("none", [], []),
+    ):
+        hooked(shop.url, name, events=events, types=types)
+    done(durban, 1)
+    refused = durban.tried(durban.invoiced(2), stories.REFUSED)
+    meant = actions.Correction({"order": "2", "total": "10.00"}, "10.00", "ZAR", None, None)
+    actions.correct(
+        refused.pk,
+        meant,
+        actor="api:webshop",
+        reason="Two figures were swapped.",
+        who="Thandi",
+        command_id=None,
+    )
+    durban.expired(3)
+    told = Delivery.objects.order_by("webhook__name", "kind").values_list("webhook__name", "kind")
+    assert list(told) == [
+        ("all", "operation.completed"),
+        ("all", "operation.corrected"),
+        ("all", "operation.held"),
+        ("all", "operation.held"),
+        ("held", "operation.held"),
+        ("held", "operation.held"),
+        ("reminders", "operation.held"),
+    ]
+    deliver()
+    assert sorted(shop.kinds) == sorted(kind for _, kind in told)
+
+
+def test_nothing_is_told_of_what_did_not_happen(durban: stories.Durban, shop: Receiver) -> None:
+    hooked(shop.url)
+    with transaction.atomic():
+        done(durban, 483)
+        assert Delivery.objects.count() == 1
+        transaction.set_rollback(True)
+    assert not Delivery.objects.exists()
+    Webhook.objects.all().delete()
+    done(durban, 484)
+    assert not Delivery.objects.exists(), "nobody wants to know"
+
+
+def permitted(durban: stories.Durban, order: int) -> Operation:
+    """A reminder that did not happen, as its automation says, and ann allows another try."""
+    operation, attempt, token = durban.reminded(order)
+    actions.record(attempt.uid, token=token, report=stories.REFUSED, actor="api:webshop")
+    click = uuid.uuid4()
+    actions.permit(operation.pk, actor="ann", reason="They wait for it.", command_id=click)
+    return durban.again(operation)
+
+
+def test_a_permit_is_told_when_it_can_be_used_and_not_when_it_was_taken_back(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url, events=["permit.open"])
+    durban.allowed(durban.absent(3))
+    allowed, undone = permitted(durban, 1), permitted(durban, 2)
+    assert Delivery.objects.count() == 2, "what Tieout sends itself is nobody's to try"
+    deliver()
+    assert shop.got == []
+    actions.withdraw(undone.pk, actor="ann", reason="Undone.", command_id=uuid.uuid4())
+    durban.clock.advance(11)
+    deliver()
+    assert [one.told["data"]["id"] for one in shop.got] == [str(allowed.uid)]
+    assert states(operation=undone) == [(DROPPED, 0, outbox.NOTHING_LEFT)]
+    assert states(operation=allowed)[0][0] == DELIVERED
+
+
+def test_a_permit_whose_destination_is_paused_is_told_when_it_is_resumed(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url, events=["permit.open"])
+    permitted(durban, 1)
+    actions.pause(durban.reminder.destination_id, why="It is not set up.")
+    durban.clock.advance(11)
+    deliver()
+    assert (shop.got, states()) == ([], [(WAITING, 0, "")])
+    pause = durban.reminder.destination.pauses.get()
+    actions.resume(pause.uid, actor="ada", reason="It is, now.", command_id=uuid.uuid4())
+    durban.clock.advance(61)
+    deliver()
+    assert shop.kinds == ["permit.open"]
+
+
+def test_while_a_secret_is_replaced_each_of_them_verifies(
+    durban: stories.Durban, shop: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEXT_WEBHOOK", "whsec_bmV4dCBzZWNyZXQsIGp1c3QgYXMgbG9uZw==")
+    hooked(shop.url, secrets=["env:NEXT_WEBHOOK", "env:TIEOUT_WEBHOOK"])
+    done(durban, 483)
+    deliver()
+    assert shop.got[0].told["type"] == "operation.completed"
+    assert shop.got[0].headers["webhook-signature"].count("v1,") == 2
+
+
+# --- how often
+
+
+def test_only_a_2xx_is_delivered_and_each_try_has_the_same_id(durban: stories.Durban, shop: Receiver) -> None:
+    hooked(shop.url)
+    done(durban, 483)
+    with receiving() as elsewhere:
+        for shop.status in (302, 500, 400):
+            shop.headers = {"Location": elsewhere.url}
+            deliver()
+            durban.clock.advance(2 * 3600)
+        assert elsewhere.got == [], "redirects are not followed"
+    assert states() == [(WAITING, 3, "It answered 400.")]
+    shop.status = 200
+    deliver()
+    assert states() == [(DELIVERED, 4, "It answered 200.")]
+    assert len({one.name for one in shop.got}) == 1
+
+
+def test_it_is_tried_for_about_three_days_and_then_given_up(durban: stories.Durban, shop: Receiver) -> None:
+    hooked(shop.url)
+    done(durban, 483)
+    shop.status = 503
+    deliver()
+    for pause_s in PAUSES_S:
+        durban.clock.advance(pause_s - 1)
+        before = len(shop.got)
+        deliver()
+        assert len(shop.got) == before
+        durban.clock.advance(2)
+        deliver()
+        assert len(shop.got) == before + 1
+    assert 3 <= sum(PAUSES_S) / 86400 < 3.5
+    assert states() == [(GIVEN_UP, 10, "It answered 503.")]
+    durban.clock.advance(10 * 86400)
+    deliver()
+    assert len(shop.got) == 10
+
+
+def test_410_gives_up_that_one_and_the_next_still_comes(durban: stories.Durban, shop: Receiver) -> None:
+    hooked(shop.url)
+    done(durban, 1)
+    shop.status = 410
+    deliver()
+    assert states() == [(GIVEN_UP, 1, "It answered 410: nobody is there any more.")]
+    shop.status = 204
+    done(durban, 2)
+    durban.clock.advance(60)
+    deliver()
+    assert states()[1][0] == DELIVERED
+
+
+def test_a_receiver_that_fails_is_left_alone_and_gets_all_when_it_answers(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url)
+    for order in range(5):
+        done(durban, order)
+    shop.status = 500
+    deliver()
+    assert len(shop.got) == 1, "the others would fail as well"
+    deliver()
+    assert len(shop.got) == 1
+    shop.status = 204
+    durban.clock.advance(6)
+    deliver()
+    assert {state for state, _, _ in states()} == {DELIVERED}
+    assert Webhook.objects.get().failures == 0
+
+
+def test_what_waited_longer_than_any_back_off_for_a_dead_receiver_is_given_up_untried(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url)
+    shop.status = 500
+    for order in range(3):
+        done(durban, order)
+    deliver()
+    durban.clock.advance(81 * 3600)
+    deliver()
+    assert [state for state, _, _ in states()] == [GIVEN_UP] * 3
+    assert states()[2] == (GIVEN_UP, 0, outbox.TOO_OLD)
+    done(durban, 9)
+    shop.status = 204
+    durban.clock.advance(301)
+    deliver()
+    assert states()[3][0] == DELIVERED
+
+
+def test_a_dead_receiver_keeps_no_other_one_waiting(durban: stories.Durban, shop: Receiver) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as dead:
+        refusing = f"http://127.0.0.1:{dead.getsockname()[1]}/"
+    hooked(refusing, "dead")
+    hooked(shop.url, "shop")
+    for order in range(3):
+        done(durban, order)
+    deliver()
+    assert len(shop.got) == 3
+    assert states(webhook__name="dead")[0] == (WAITING, 1, "The connection was refused.")
+    assert Delivery.objects.filter(webhook__name="dead", tries=0).count() == 2
+
+
+def test_two_workers_never_deliver_to_one_receiver_at_once_and_a_killed_one_leaves_it(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    webhook = hooked(shop.url)
+    done(durban, 483)
+    Webhook.objects.update(busy_until=durban.clock.now() + (sweeping.AGAIN * 2))
+    assert outbox.deliver(webhook.pk) == 0
+    assert sweeping.sweep() == 0
+    durban.clock.advance(61)
+    deliver()
+    assert len(shop.got) == 1
+    assert Webhook.objects.get().busy_until is None
+
+
+def test_a_secret_that_is_not_there_is_said_and_tried_again(
+    durban: stories.Durban, shop: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooked(shop.url, secrets=["env:NEVER_SET"])
+    done(durban, 483)
+    deliver()
+    assert states()[0][:2] == (WAITING, 1)
+    assert "NEVER_SET is not set" in states()[0][2]
+    monkeypatch.setenv("NEVER_SET", "p$$word")
+    durban.clock.advance(10)
+    deliver()
+    assert "p$$word" not in states()[0][2] and "cannot sign: it is not base64." in states()[0][2]
+    assert shop.got == []
+
+
+def test_it_is_sent_again_under_the_same_id_when_an_administrator_asks(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url)
+    done(durban, 483)
+    deliver()
+    uid = Delivery.objects.get().uid
+    assert actions.send_again(uid, actor="ada")
+    assert not actions.send_again(uid, actor="ada"), "it is due already"
+    deliver()
+    assert len({one.name for one in shop.got}) == 1 and len(shop.got) == 2
+    event = Event.objects.get(kind="told_again")
+    assert (event.actor, event.data["delivery"]) == ("ada", str(uid))
+    assert Delivery.objects.get().state == DELIVERED
+
+
+# --- where to
+
+
+PRIVATE = """
+127.0.0.1 127.8.8.8 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1 239.1.1.1
+255.255.255.255 240.0.0.1 192.0.2.1 198.18.0.1 :: ::1 fe80::1 fe80::1%eth0 fc00::1 fd00:ec2::254 ff02::1
+::ffff:127.0.0.1 ::ffff:169.254.169.254 ::ffff:a00:1 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b:1::1
+2002:7f00:1:: 2001:0:4136:e378:8000:63bf:3fff:fdd2 2001:db8::1 ::127.0.0.1 nonsense
+""".split()
+PUBLIC = "1.1.1.1 8.8.8.8 2606:4700:4700::1111 ::ffff:1.1.1.1 64:ff9b::101:101".split()
+
+
+def test_only_addresses_of_the_open_internet_are_public() -> None:
+    assert [address for address in PRIVATE if public(address)] == []
+    assert [address for address in PUBLIC if not public(address)] == []
+
+
+@pytest.mark.parametrize("host", ["localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
+def test_a_private_network_is_not_reached_under_any_name(
+    durban: stories.Durban, shop: Receiver, host: str
+) -> None:
+    hooked(f"http://{host}:{shop.port}/", allow_private=False)
+    done(durban, 483)
+    deliver()
+    assert shop.got == []
+    assert states() == [(WAITING, 1, "The name leads into a private network, which is not allowed.")]
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
+    durban: stories.Durban, shop: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is public when it is asked for first, and private from then on (DNS rebinding)."""
+    asked, told = [], []
+
+    def resolved(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        address = "192.88.99.77" if len(asked) == 1 else "127.0.0.1"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    def connected(address: tuple[str, int], *_: object, **__: object) -> socket.socket:
+        told.append(address[0])
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("socket.getaddrinfo", resolved)
+    monkeypatch.setattr("socket.create_connection", connected)
+    monkeypatch.setattr("ledger.webhooks.posting.public", lambda address: address != "127.0.0.1")
+    hooked("http://rebinding.example.com/", allow_private=False)
+    done(durban, 483)
+    deliver()
+    assert (asked, told) == (["rebinding.example.com"], ["192.88.99.77"])
+
+
+# --- what the database keeps
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM ledger_delivery",
+        "TRUNCATE ledger_delivery",
+        "UPDATE ledger_delivery SET kind = 'permit.open'",
+        "UPDATE ledger_delivery SET uid = gen_random_uuid()",
+        "UPDATE ledger_delivery SET state = 'delivered'",
+        "UPDATE ledger_delivery SET due_at = NULL",
+    ],
+)
+def test_what_was_to_be_told_stays(durban: stories.Durban, statement: str) -> None:
+    hooked("http://127.0.0.1:1/")
+    done(durban, 483)
+    with pytest.raises((DatabaseError, psycopg.Error)), connection.cursor() as cursor:
+        cursor.execute(statement)

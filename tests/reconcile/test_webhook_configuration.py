@@ -1,0 +1,91 @@
+"""`[webhooks.X]`: every wrong line at once, secrets that can sign, and addresses that may be posted to."""
+
+import base64
+
+import pytest
+
+from ledger.models import Event, Webhook
+from tests.reconcile.test_configuration import BOOKS, Configure, refusals
+from tests.reconcile.test_configuration import configure as configure
+
+SECRETS = {
+    "SHOP_WEBHOOK": "whsec_" + base64.b64encode(b"the shop's own secret, and long.").decode(),
+    "OLD_WEBHOOK": base64.b64encode(b"the one before it").decode(),
+}
+NOT_SET = "The environment variable NEVER_SET is not set"
+HOOK = """
+[webhooks.shop]
+url = "https://shop.example.com/tieout"
+secret = "env:SHOP_WEBHOOK"
+events = ["operation.completed", "permit.open"]
+types = ["invoice.create"]
+"""
+
+
+def test_every_wrong_line_is_said_at_once(configure: Configure) -> None:
+    wrong = """
+[webhooks.shop]
+url = "https://ann:do_not_print@shop.example.com/x"
+secret = ["env:NEVER_SET", "whsec_do_not_print", "env:SHOP_WEBHOOK"]
+events = ["operation.complete"]
+types = ["invoice.crate"]
+allow_privat = true
+[webhooks.other]
+"""
+    done = configure(BOOKS + wrong, wrong=True, **SECRETS | {"SHOP_WEBHOOK": "whsec_no base64"})
+    assert "do_not_print" not in done.stderr
+    said = {place.partition("webhooks.")[2]: words for place, words in refusals(done).items()}
+    assert {name: words[0] for name, words in said.items()} == {
+        "shop.url": "Credentials do not belong in an address.",
+        "shop.secret.0": f"{NOT_SET}; a destination's secret is read from it.",
+        "shop.secret.1": "A secret never stands in this file.",
+        "shop.secret.2": "The secret in env:SHOP_WEBHOOK cannot sign: it is not base64.",
+        "shop.events.0": '"operation.complete" is not one of the choices.',
+        "shop.types.0": 'There is no operation type "invoice.crate", here or configured before.',
+        "shop.allow_privat": "allow_privat is not known here.",
+        "other.url": "url is missing.",
+        "other.secret": "secret is missing.",
+        "other.events": "events is missing.",
+    }
+    assert 'Did you mean "operation.completed"?' in said["shop.events.0"][1]
+    assert not Webhook.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://shop.example.com/", "http:// is read by everybody on the way."),
+        ("https://localhost/", "The address leads into a private network."),
+        ("https://192.168.1.7:8443/", "The address leads into a private network."),
+        ("https://[::1]/", "The address leads into a private network."),
+        ("https://shop.example.com/#x", 'The address has a part after "#", which is never sent.'),
+        ("https://shop.example.com:99999/", "The address cannot be read."),
+        ("ftp://shop.example.com/", "What stands here cannot be used."),
+    ],
+)
+def test_an_address_that_may_not_be_posted_to_is_refused(configure: Configure, url: str, why: str) -> None:
+    refused = refusals(
+        configure(BOOKS + HOOK.replace("https://shop.example.com/tieout", url), wrong=True, **SECRETS)
+    )
+    assert [words[0] for words in refused.values()] == [why]
+    if "private" in why or "http://" in why:
+        allowed = HOOK.replace("https://shop.example.com/tieout", url) + "allow_private = true\n"
+        assert "+ webhook shop" in configure(BOOKS + allowed).stdout
+
+
+def test_it_is_taken_in_and_changes_are_said_without_address_and_secret(configure: Configure) -> None:
+    assert "+ webhook shop" in configure(BOOKS + HOOK, **SECRETS).stdout
+    assert "= nothing changes" in configure(BOOKS + HOOK).stdout
+    made = Webhook.objects.get()
+    assert (made.secrets, made.types, made.allow_private) == (["env:SHOP_WEBHOOK"], ["invoice.create"], False)
+    changed = HOOK.replace("shop.example.com", "new.example.com").replace(', "permit.open"', "")
+    changed = changed.replace('"env:SHOP_WEBHOOK"', '["env:SHOP_WEBHOOK", "env:OLD_WEBHOOK"]')
+    said = configure(BOOKS + changed).stdout
+    assert "~ webhook shop: url changed" in said
+    assert "~ webhook shop: secret changed" in said
+    assert '~ webhook shop: events ["operation.completed", "permit.open"] -> ["operation.completed"]' in said
+    data = Event.objects.filter(kind="configured").latest("pk").data
+    assert data["section"] == "webhooks.shop"
+    assert "example.com" not in str(data) and "_WEBHOOK" not in str(data)
+    assert "left as it is: webhook shop" in configure(BOOKS).stdout
+    assert Webhook.objects.get().url == "https://new.example.com/tieout"
