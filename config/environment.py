@@ -168,6 +168,7 @@ class Environment(BaseSettings):
     time_zone: Annotated[ZoneInfo, BeforeValidator(_zone)] = ZoneInfo("Africa/Johannesburg")
     debug: YesOrNo = False
     behind_tls: YesOrNo = False
+    metrics_token: Annotated[str, AfterValidator(_secret_key)] | None = None
     pg_bin: Annotated[Path, BeforeValidator(_pg_bin)] | None = None
     log_level: Annotated[str, AfterValidator(_log_level)] = "INFO"
 

@@ -22,6 +22,8 @@ SECRET_KEY = ENVIRONMENT.secret_key or kept.secret_key(DATA_DIR)
 PAYLOAD_KEYS = ENVIRONMENT.payload_keys or kept.keyring(DATA_DIR, "payload_keys")
 DIGEST_KEYS = ENVIRONMENT.digest_keys or kept.keyring(DATA_DIR, "digest_keys")
 
+METRICS_TOKEN = ENVIRONMENT.metrics_token
+
 # --- what it is made of
 
 INSTALLED_APPS = [

@@ -3,7 +3,7 @@
 from allauth.account import views as account
 from django.urls import URLPattern, URLResolver, include, path
 
-from ledger.door import clients, health
+from ledger.door import clients, health, metrics
 from ledger.door.api import api as api
 from reconcile.api import router as runs
 
@@ -14,6 +14,7 @@ handler500 = "review.views.trouble.broken"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.alive),
     path("readyz", health.ready),
+    path("metrics", metrics.show),
     path("api/v1/", api.urls),
     path("client/<str:name>", clients.client, name="client"),
     path("accounts/login/", account.login, name="account_login"),

@@ -63,7 +63,7 @@ def show(expression: str, **environ: str) -> str:
 
 
 def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_path: Path) -> None:
-    """Seventeen wrong variables, seventeen lines, each with what to give instead."""
+    """Eighteen wrong variables, eighteen lines, each with what to give instead."""
     (tmp_path / "file").touch()
     wrong = {
         "BIND": "everywhere",
@@ -81,6 +81,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_pa
         "TIME_ZONE": "Africa/Durban",
         "DEBUG": "perhaps",
         "BEHIND_TLS": "2",
+        "METRICS_TOKEN": "changeme",
         "PG_BIN": str(tmp_path),
         "LOG_LEVEL": "loud",
     }
@@ -100,6 +101,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_pa
         ("SECRET_KEY", "hunter2"),
         ("PAYLOAD_KEYS", "hunter2"),
         ("DIGEST_KEYS", "k1:hunter2"),
+        ("METRICS_TOKEN", "hunter2"),
     ],
 )
 def test_a_secret_is_never_repeated(refusal: Callable[..., str], name: str, value: str) -> None:
