@@ -178,6 +178,29 @@ def test_stripe_is_asked_as_its_reference_says(
     assert f"{seen.amount} {seen.currency}" == ("None " if operation == "customer" else "12.40 EUR")
 
 
+def test_stripes_v2_is_asked_as_its_reference_says(configured: Callable[..., OperationType]) -> None:
+    """JSON both ways; a list goes on at the address that it names, and ends where it names none."""
+
+    def listed(records: list[Record]) -> Any:
+        first = "page=" not in server.asked[-1].target
+        return {
+            "data": [] if first else records,
+            "next_page_url": "/v2/core/accounts?page=p2" if first else None,
+        }
+
+    account = {"id": "acct_1", "created": "2026-11-30T08:00:00.000Z", "metadata": {"operation": KEY}}
+    with canned(account, listed) as server:
+        configured("stripe-v2", "account", server.url, STRIPE_SECRET_KEY="sk_test_0815")
+        done = sent(None, None, contact_email="acme@example.com")
+        assert lookups.look(done, actor="ann", reason="Is it there?").verdict == "one_match"
+    making, looking, next_page = server.asked
+    assert (making.method, making.path) == ("POST", "/v2/core/accounts")
+    assert making.headers["content-type"] == "application/json"
+    assert making.headers["idempotency-key"] == done.idempotency_key
+    assert json.loads(making.body) == {"contact_email": "acme@example.com", "metadata": {"operation": KEY}}
+    assert (looking.path, next_page.path) == ("/v2/core/accounts", "/v2/core/accounts?page=p2")
+
+
 # --- Xero, by its OpenAPI document
 
 OF_XERO = {"Type": "ACCREC", "Reference": KEY, "Total": 12.40, "CurrencyCode": "EUR", "Status": "AUTHORISED"}
@@ -286,7 +309,7 @@ def test_quickbooks_is_asked_as_its_reference_says(
     assert kind.promises.window_closes_at(done.accepted_at) is None
 
 
-@pytest.mark.parametrize("preset", ["xero", "quickbooks-online", "stripe-v1", "rest"])
+@pytest.mark.parametrize("preset", presets.names())
 def test_configure_takes_each_operation_of_each_preset_as_it_is(
     preset: str, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

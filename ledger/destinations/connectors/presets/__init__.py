@@ -2,8 +2,8 @@
 
 A file has the configuration file's lines under `[destination]` and `[operations.NAME]`; those under `[each]`
 are every operation's. A line of a contract names the document that it was read in and the day, or says that
-it is not published. `[needs]` has a sentence for each line of the destination that only the user can write;
-`[begun]` has lines of sections of the destination that count only where the user's file begins them.
+it is not published, or was not read. `[needs]` has a sentence for each line of the destination that only the
+user can write; `[begun]` has lines of its sections that count only where the user's file begins them.
 """
 
 import tomllib
