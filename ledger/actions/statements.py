@@ -10,6 +10,7 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
+from django.db.models.base import ModelState
 from psycopg.rows import DictRow, dict_row
 
 from ledger.sql import statement
@@ -97,9 +98,15 @@ def short(name: str) -> str:
 
 
 def stored(model: type[Model], columns: Mapping[str, object]) -> Model:
-    """Return a row from the columns that are known; any other is read when it is asked for."""
-    names = _names(model, tuple(columns))
-    return model.from_db(DEFAULT_DB_ALIAS, names, [columns[name] for name in names])
+    """Return a row from the columns that are known; any other is read when it is asked for.
+
+    As `from_db` makes it, in a fraction of the time: that looks at every field, and sends signals.
+    """
+    row = model.__new__(model)
+    row._state = ModelState()
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+    row.__dict__.update((name, columns[name]) for name in _names(model, tuple(columns)))
+    return row
 
 
 @cache

@@ -141,7 +141,8 @@ def attempt_members(attempt: Attempt, token: str | None) -> dict[str, Any]:
 
 def page(request: Site, operation: Operation) -> str:
     """Return the address of an operation's page."""
-    return request.build_absolute_uri(f"/operations/{operation.uid}/")
+    # Only what all addresses have in common is built with care: it is the same each time, and quickly done.
+    return f"{request.build_absolute_uri('/operations/')}{operation.uid}/"
 
 
 def instant(value: datetime | None) -> str | None:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 import rfc8785
 
@@ -25,6 +26,7 @@ from ledger.rules import money
 from ledger.rules.errors import KeyringError, Malformed, TooLarge
 from ledger.rules.keyring import Keyring
 from ledger.rules.paths import dotted
+from ledger.rules.strict_json import MAX_INTEGER
 
 __all__ = [
     "Keyring",
@@ -52,10 +54,33 @@ Segments = tuple[str | int, ...]
 
 def canonical(value: object) -> bytes:
     """Return the one way to write a JSON value (RFC 8785); raises Malformed for what JSON cannot carry."""
+    if _is_simple(value):
+        return _ENCODER.encode(value).encode()
     try:
         return rfc8785.dumps(value)  # type: ignore[arg-type]
     except (rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError):
         raise Malformed("The value has something that JSON cannot carry exactly.") from None
+
+
+# What has neither fractions nor text beyond ASCII the standard library writes in the same bytes, far faster.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, check_circular=False)
+
+
+def _is_simple(value: Any) -> bool:
+    kind = type(value)
+    if kind is str:
+        return value.isascii()  # type: ignore[no-any-return]  # it is text
+    if kind is dict:
+        return all(map(_is_simple_name, value)) and all(map(_is_simple, value.values()))
+    if kind is list or kind is tuple:
+        return all(map(_is_simple, value))
+    if kind is int:
+        return -MAX_INTEGER <= value <= MAX_INTEGER  # type: ignore[no-any-return]  # it is a number
+    return value is None or kind is bool
+
+
+def _is_simple_name(name: object) -> bool:
+    return type(name) is str and name.isascii()
 
 
 def payload_digest(

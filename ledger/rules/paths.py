@@ -39,5 +39,7 @@ def split(path: str) -> tuple[str, ...]:
 def _segment(segment: str | int) -> str:
     if isinstance(segment, int):
         return str(segment)
+    if segment.isascii() and segment.isidentifier():
+        return segment  # most names are, and it is known at once
     bare = _BARE.fullmatch(segment) is not None and segment.isprintable()
     return segment if bare else json.dumps(segment, ensure_ascii=not segment.isprintable())

@@ -57,6 +57,12 @@ _EMAIL = re.compile(
 _DIGITS = re.compile(r"(?<![\d.])\d(?:[ \u00a0-]?\d){12,}(?!\d)")
 
 
+# What every pattern above needs one of. Most text has none, and is known to be plain at a tenth of the cost.
+_SUSPECT = re.compile(
+    rf"[:=>%&@_]|eyJ|xox|AKIA|-----BEGIN|bearer|basic|{_NAMES}|\d(?:[ \u00a0-]?\d){{12}}", re.IGNORECASE
+)
+
+
 def redact_text(text: str, limit: int = 300) -> str:
     """Return one line of foreign text, `limit` characters at most, without secrets or control characters."""
     line = " ".join(_by_pattern(text).split())
@@ -71,6 +77,8 @@ def redact_name(name: str) -> str:
 
 def _by_pattern(text: str) -> str:
     text = _printable(text if len(text) <= READ_AT_MOST else f"{text[:READ_AT_MOST]}…")
+    if not _SUSPECT.search(text):
+        return text
     text = _HEADER.sub(_without_value, text)
     text = _TELLING.sub(REDACTED, text)
     text = _BEARER.sub(rf"\1 {REDACTED}", text)

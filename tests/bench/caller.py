@@ -17,8 +17,11 @@ def make(name: str) -> loop.Unit:
 
     if name == "product":
         return product.in_process
-    if name == "http":
-        return product.OverHttp(port=int(os.environ["PORT"]), token=os.environ["BENCH_TOKEN"])
+    if name in ("http", "batches"):
+        port, token = int(os.environ["PORT"]), os.environ["BENCH_TOKEN"]
+        if name == "http":
+            return product.OverHttp(port=port, token=token)
+        return product.InBatches(port=port, token=token, at_once=int(os.environ["AT_ONCE"]))
     prefix = {"beside": "bench", "within": "ledger"}[name]
     type_id = OperationType.objects.get(name=offer.TYPE).pk
     return plain.Plain(_connection(), prefix=prefix, type_id=type_id)

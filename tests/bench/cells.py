@@ -13,6 +13,7 @@ TITLES = {
     "within": "six plain statements, into the ledger's own tables",
     "product": "Tieout in process",
     "http": "Tieout over HTTP",
+    "batches": "Tieout over HTTP, 500 at once",
     "peer": "DBOS, a workflow",
     "peer with a step": "DBOS, a workflow with a step",
 }
@@ -39,7 +40,7 @@ def chosen(callers: tuple[int, ...], *, http: bool, peer: bool) -> list[Cell]:
     most = min(8, max(callers))
     cells = [Cell(work, count) for count in callers for work in (FLOOR, "product")]
     cells += [Cell("within", most)]
-    cells += [Cell("http", count) for count in several if http]
+    cells += [Cell(work, count) for count in several for work in ("http", "batches") if http]
     cells += [Cell(work, count) for count in callers for work in ("peer", "peer with a step") if peer]
     varied = [FLOOR, "product", *(["http"] if http else [])]
     cells += [Cell(work, most, "duplicates") for work in (*varied, *(["peer"] if peer else []))]

@@ -28,8 +28,9 @@ def serve(make: Callable[[str], Unit]) -> None:
 def worked(unit: Unit, *, seconds: float, duplicates: bool) -> tuple[int, float]:
     """Do units for so many seconds, one at least; gives how many, and the seconds they really took."""
     keys = mixed() if duplicates else new()
+    at_once = getattr(unit, "at_once", 1)  # what gathers some first is not stopped before they are done
     done, began = 0, time.perf_counter()
-    while not done or time.perf_counter() - began < seconds:
+    while not done or done % at_once or time.perf_counter() - began < seconds:
         unit(next(keys))
         done += 1
     return done, time.perf_counter() - began

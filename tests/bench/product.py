@@ -3,6 +3,7 @@
 import http.client
 import json
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ledger import actions
@@ -64,6 +65,16 @@ def outcome_body(token: str) -> bytes:
     return json.dumps(members).encode()
 
 
+def report_body(attempt: Mapping[str, Any]) -> bytes:
+    """An item of the body of `POST attempts/outcome-batch`."""
+    return b'{"attempt": "%b", ' % attempt["id"].encode() + outcome_body(attempt["token"])[1:]
+
+
+def batch_body(items: Iterable[bytes]) -> bytes:
+    """The body of a batch of these items."""
+    return b'{"items": [%b]}' % b", ".join(items)
+
+
 class OverHttp:
     """One automation on a connection that is kept open, as a good client has it."""
 
@@ -90,3 +101,28 @@ class OverHttp:
         self._used = time.monotonic()
         assert response.status in (200, 201), answer
         return answer
+
+
+class InBatches(OverHttp):
+    """The same automation, which gathers its keys and does as many at once as a batch takes."""
+
+    def __init__(self, *, port: int, token: str, at_once: int) -> None:
+        super().__init__(port=port, token=token)
+        self.at_once = at_once
+        self._keys: list[str] = []
+
+    def __call__(self, key: str) -> None:
+        """Gather; the last one of a batch does all of them: two requests, or one where all are done."""
+        self._keys.append(key)
+        if len(self._keys) < self.at_once:
+            return
+        keys, self._keys = self._keys, []
+        claimed = self._items("operations/claim-batch", [claim_body(key) for key in keys])
+        reports = [report_body(one["attempt"]) for one in claimed if one["decision"] == "proceed"]
+        told = self._items("attempts/outcome-batch", reports) if reports else []
+        assert {one["decision"] for one in (*told, *claimed)} <= {"proceed", "skip"}, "something was refused"
+
+    def _items(self, path: str, items: list[bytes]) -> list[dict[str, Any]]:
+        answered: list[dict[str, Any]] = self._post(path, batch_body(items))["items"]
+        assert len(answered) == len(items)
+        return answered

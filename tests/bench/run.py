@@ -14,6 +14,9 @@ from tests.bench import cells, peer, serving, stages, table
 from tests.bench.callers import Callers
 from tests.bench.place import Place, folder
 
+AT_ONCE = 500
+"""How many operations a caller gathers for a batch: as many as one takes."""
+
 
 def bench(
     place: Place,
@@ -23,6 +26,7 @@ def bench(
     seconds: float,
     http: bool = True,
     beside_peer: bool = True,
+    at_once: int = AT_ONCE,
 ) -> dict[str, Any]:
     """Measure everything in this place; what could not be measured is told in `notes`."""
     notes: list[str] = []
@@ -34,11 +38,13 @@ def bench(
                 able["peer"] = stack.enter_context(peer.started(max(callers), place, folder=folder()))
             except (subprocess.SubprocessError, OSError) as error:
                 notes.append(f"DBOS could not be installed here, so nothing is said of it ({error}).")
-        spent = stages.profile(place.environ["BENCH_TOKEN"], seconds=rounds * seconds) if http else {}
+        token = place.environ["BENCH_TOKEN"]
+        spent = stages.profile(token, seconds=rounds * seconds) if http else {}
+        of_batches = stages.profile(token, seconds=rounds * seconds, at_once=at_once) if http else {}
         if http:
             stack.enter_context(serving.running(port, place.environ))
         command = (sys.executable, "-m", "tests.bench.caller")
-        environ = {**place.environ, "PORT": str(port)}
+        environ = {**place.environ, "PORT": str(port), "AT_ONCE": str(at_once)}
         able["own"] = stack.enter_context(Callers.started(max(callers), *command, environ=environ))
         wanted = cells.chosen(callers, http=http, peer="peer" in able)
         rates = cells.measured(wanted, place, able, rounds=rounds, seconds=seconds)
@@ -49,6 +55,7 @@ def bench(
         "seconds": seconds,
         "figures": table.figures(rates),
         "stages": spent,
+        "stages of batches": of_batches,
         "notes": notes,
     }
 

@@ -50,52 +50,71 @@ def stages() -> dict[str, list[tuple[Any, str]]]:
     from ninja.operation import Operation as Endpoint
 
     from ledger import actions
-    from ledger.actions import accepting, recording, statements
-    from ledger.door import answers, auth, bodies, reading
+    from ledger.actions import accepting, batching, recording, statements
+    from ledger.door import answers, auth, batches, bodies, reading
 
     return {
         "read the body": [(bodies, "whole")],
         "know the token": [(auth.Bearer, "__call__")],
         "parse strict JSON": [(reading.StrictParser, "parse_body")],
-        "check the members": [(Endpoint, "_get_values")],
+        "check the members": [(Endpoint, "_get_values"), (batches, "_read")],
         "digest payload, leaves and key": [
             (accepting, "prepare"),
             (accepting, "row_of"),
-            (recording, "_digest"),
+            (recording, "row_of"),
         ],
-        "ledger actions": [(actions, "claim"), (actions, "record")],
-        FAST_SQL: [(statements, "run")],
+        "ledger actions": [
+            (actions, "claim"),
+            (actions, "record"),
+            *((batching, name) for name in ("_asked", "_successes", "_written")),
+            *((accepting, name) for name in ("answer_first", "answer_known")),
+            *((recording, name) for name in ("completed_as", "reply_to")),
+        ],
+        FAST_SQL: [(statements, "run"), (statements, "run_for_all")],
         OTHER_SQL: [(CursorWrapper, "execute")],
-        "write the answer": [(answers, "told"), (answers, "respond")],
+        "write the answer": [(answers, "told"), (answers, "respond"), (batches, "_item")],
     }
 
 
-def profile(token: str, *, seconds: float) -> dict[str, float]:
+def profile(token: str, *, seconds: float, at_once: int = 1) -> dict[str, float]:
     """Return microseconds of each stage of one operation, claim and outcome, through WSGI in this process."""
+    do = _operation if at_once == 1 else _batch
     from config.wsgi import application
 
     clock = Clock()
     call = _caller(application, token)
     keys = loop.new()
     for _ in range(3):
-        _operation(call, next(keys))
+        do(call, [next(keys) for _ in range(at_once)])
     units, began = 0, time.perf_counter()
     with _timed(clock):
         while not units or time.perf_counter() - began < seconds:
+            handed = [next(keys) for _ in range(at_once)]
             with clock.stage(REST):
-                _operation(call, next(keys))
-            units += 1
+                do(call, handed)
+            units += at_once
     longest_first = sorted(clock.spent.items(), key=lambda one: -one[1])
     return {name: seconds / units * 1e6 for name, seconds in longest_first}
 
 
-def _operation(call: Callable[[str, bytes], Mapping[str, Any]], key: str) -> None:
+Call = Callable[[str, bytes], Mapping[str, Any]]
+
+
+def _operation(call: Call, keys: list[str]) -> None:
+    (key,) = keys
     attempt = call("operations/claim", product.claim_body(key))["attempt"]
     told = call(f"attempts/{attempt['id']}/outcome", product.outcome_body(attempt["token"]))
     assert told["decision"] == "skip", told
 
 
-def _caller(application: Any, token: str) -> Callable[[str, bytes], Mapping[str, Any]]:
+def _batch(call: Call, keys: list[str]) -> None:
+    claims = product.batch_body(product.claim_body(key) for key in keys)
+    attempts = [one["attempt"] for one in call("operations/claim-batch", claims)["items"]]
+    told = call("attempts/outcome-batch", product.batch_body(map(product.report_body, attempts)))
+    assert {one["decision"] for one in told["items"]} == {"skip"}, told
+
+
+def _caller(application: Any, token: str) -> Call:
     def call(path: str, body: bytes) -> Mapping[str, Any]:
         environ = {
             "REQUEST_METHOD": "POST",

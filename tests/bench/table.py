@@ -7,7 +7,10 @@ from typing import Any
 from tests.bench.cells import MIXES, TITLES, Cell, ratio
 
 HEADINGS = ("", "callers", "operations a second", "lowest to highest", "by plain statements")
-PROFILE = "Where the time of one operation over HTTP goes (claim and outcome, one caller)"
+PROFILES = {
+    "stages": "Where the time of one operation over HTTP goes (claim and outcome, one caller)",
+    "stages of batches": "Where it goes for each of 500 at once",
+}
 
 
 def figures(rates: dict[Cell, list[float]]) -> list[dict[str, Any]]:
@@ -53,12 +56,11 @@ def plain(result: Mapping[str, Any]) -> str:
             "  ".join(_set(cell, width, at) for at, (cell, width) in enumerate(zip(row, widths, strict=True)))
             for row in rows
         ]
-    if result["stages"]:
-        parts.append(f"\n{PROFILE} (µs)")
-        parts += [
-            f"{name:40}{spent:8,.0f}{spent / sum(result['stages'].values()):8.0%}"
-            for name, spent in result["stages"].items()
-        ]
+    for stages, title in PROFILES.items():
+        if spent := result[stages]:
+            whole = sum(spent.values())
+            parts.append(f"\n{title} (µs)")
+            parts += [f"{name:40}{one:8,.0f}{one / whole:8.0%}" for name, one in spent.items()]
     return "\n".join([*parts, *(f"\n{note}" for note in result["notes"])])
 
 
@@ -72,11 +74,11 @@ def readme(result: Mapping[str, Any]) -> str:
     for mix, title in MIXES.items():
         parts += [f"\n{title}:\n", "| | " + " | ".join(HEADINGS[1:]) + " |", "|---|---:|---:|---:|---:|"]
         parts += ["| " + " | ".join(row) + " |" for row in lines(result["figures"], mix=mix)]
-    if result["stages"]:
-        stages = result["stages"]
-        whole = sum(stages.values())
-        parts += [f"\n{PROFILE}:\n", "| | µs | |", "|---|---:|---:|"]
-        parts += [f"| {name} | {spent:,.0f} | {spent / whole:.0%} |" for name, spent in stages.items()]
+    for stages, title in PROFILES.items():
+        if spent := result[stages]:
+            whole = sum(spent.values())
+            parts += [f"\n{title}:\n", "| | µs | |", "|---|---:|---:|"]
+            parts += [f"| {name} | {one:,.0f} | {one / whole:.0%} |" for name, one in spent.items()]
     return "\n".join(parts)
 
 

@@ -9,18 +9,19 @@ from tests.databases import Database
 
 def test_every_kind_of_work_is_measured_beside_its_floor(database: Database) -> None:
     place = Place.furnished(database.app_url, database.owner_url, environ=database.environ)
-    result = bench(place, callers=(2,), rounds=1, seconds=0.02, beside_peer=False)
+    result = bench(place, callers=(2,), rounds=1, seconds=0.02, beside_peer=False, at_once=20)
     measured = {(one["work"], one["mix"]): one for one in result["figures"]}
     several = {
         (work, mix) for work in ("beside", "product", "http") for mix in ("new", "duplicates", "snapshot")
     }
-    assert set(measured) == several | {("within", "new")}
+    assert set(measured) == several | {("within", "new"), ("batches", "new")}
     assert all(one["per_second"] > 0 and one["callers"] == 2 for one in measured.values())
     assert {key for key, one in measured.items() if one["by_floor"] is None} == {
         ("beside", mix) for mix in ("new", "duplicates", "snapshot")
     }
     assert result["machine"]["postgres"].endswith("(not durable)"), "the test's database forgets for speed"
     assert {"know the token", "SQL: claim and outcome, with events"} <= set(result["stages"])
+    assert {"ledger actions", "SQL: claim and outcome, with events"} <= set(result["stages of batches"])
     assert "Tieout over HTTP" in table.plain(result) and "| Tieout over HTTP | 2 |" in table.readme(result)
 
 

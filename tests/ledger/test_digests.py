@@ -4,8 +4,10 @@ import base64
 import json
 import struct
 from decimal import Decimal
+from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -158,6 +160,26 @@ def test_known_failure_22_two_ways_to_write_one_payload_have_one_digest(one: byt
 def test_known_failure_22_two_payloads_have_two_digests(one: object, other: object) -> None:
     assert digest(one) != digest(other)
     assert changed(one, other)
+
+
+ANY_TEXT = st.text(st.characters(codec="utf-8")) | st.text(st.characters(max_codepoint=0x7F))
+ANY_NUMBER = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+ANY_VALUE = st.recursive(
+    st.none() | st.booleans() | ANY_TEXT | ANY_NUMBER,
+    lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT, inner),
+    max_leaves=15,
+)
+
+
+@given(ANY_VALUE)
+def test_the_short_way_to_canonical_bytes_leads_to_the_same_ones(value: Any) -> None:
+    assert canonical(value) == rfc8785.dumps(value)
+
+
+@pytest.mark.parametrize("value", [2**53, -(2**53), {1: "a"}, {"a": {2: 1}}, [b"a"], "\ud800", {"\ud800": 1}])
+def test_the_short_way_takes_nothing_that_the_long_one_refuses(value: Any) -> None:
+    with pytest.raises(Malformed):
+        canonical(value)
 
 
 def test_known_failure_23_text_is_never_normalised() -> None:
