@@ -20,6 +20,8 @@ _KINDS: tuple[type[BaseModel], ...] = (
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
 )
+_BODIES = (("lookup", "body"), ("list", "body"), ("send", "wrap"))
+"""A text inside may be a secret by mistake, and a query is too long to be told."""
 _UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls", "url"})
 
 Flat = dict[tuple[str, ...], object]
@@ -49,7 +51,7 @@ def _leaves(values: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tup
 
 def hidden(path: tuple[str, ...]) -> bool:
     """Say whether a value may lead to a secret, so that it is neither printed nor put on record."""
-    return not _UNSHOWN.isdisjoint(path)
+    return not _UNSHOWN.isdisjoint(path) or path[:2] in _BODIES
 
 
 def shown(path: tuple[str, ...], value: object) -> str:

@@ -10,7 +10,7 @@ import pytest
 from ledger.destinations.connectors.base import IncompletePull, Looked
 from ledger.rules.contracts import Contract
 from tests.ledger.odd_books import Asked, asked, replying
-from tests.ledger.test_http_lists import PAGES, by_offset, item, listing, verdict
+from tests.ledger.test_http_lists import CURSOR, PAGES, by_offset, item, listing, verdict
 from tests.ledger.wires import KEY, VALUES, answering, connector, looking, sending, serving
 
 ROWS = [row for page in PAGES for row in page]
@@ -112,8 +112,7 @@ def test_where_failures_stand_may_be_said() -> None:
 
 @pytest.mark.parametrize("body", [{}, {"message": "try later"}, {"id": None}])
 def test_one_object_that_is_no_record_is_no_list(body: dict[str, Any]) -> None:
-    paging = {"style": "page", "parameter": "page"}
-    assert look(lambda _: body, items=None, paging=paging)[0].complete is False
+    assert look(lambda _: body, items=None, paging=CURSOR)[0].complete is False
 
 
 # --- going on, inside the body
@@ -285,6 +284,20 @@ TOLD: list[tuple[Answer, dict[str, Any], int]] = [
 def test_a_list_is_read_as_far_as_it_says(answer: Answer, call: dict[str, Any], requests: int) -> None:
     looked, questions = look(answer, **call)
     assert (looked.why, looked.items, len(questions)) == ("", tuple(ROWS), requests)
+
+
+def test_a_list_that_went_on_later_still_knows_how_many_there_were() -> None:
+    whole = listing(path="/l", **paged(total="total"))
+    with serving(replying(shrinking)) as wire:
+        first = next(connector(wire.url).pages(whole))
+        with pytest.raises(IncompletePull, match="Records went"):
+            list(connector(wire.url).pages(replace(whole, place=first.place)))
+
+
+def test_a_page_asked_for_in_the_query_leaves_the_body_as_it_is() -> None:
+    looked, questions = look(from_nought, body={"ref": "{key}"}, **paged(first=0))
+    assert looked.complete
+    assert [question.body for question in questions] == [{"ref": KEY}] * 4
 
 
 def test_a_place_may_stand_within_a_text() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ledger.models import OperationType
+from ledger.models import Event, OperationType
 from reconcile.configuration import Configured, Refused, configure
 from tests.databases import Database
 
@@ -126,6 +126,20 @@ RIGHT = [
     ("list", 'paging = { style = "page", first = 0, total = "header:X-Total" }\npath = "/l?p={position}"'),
     ("send", 'set = { "reference" = "{key}", "amount" = "{amount_minor}", "currency" = "{currency}" }'),
 ]
+
+
+def test_what_a_body_carries_is_neither_said_nor_kept_in_events(database: Database, tmp_path: Path) -> None:
+    taken(tmp_path, FILE)
+    secret = '[["sk_live_do_not_print", "{key}"]]'
+    bodies = (
+        ("lookup", POST + f"body = {{ q = {secret} }}"),
+        ("send", f'wrap = {{ a = "{{payload}}", b = {secret} }}'),
+    )
+    for section, lines in bodies:
+        said = taken(tmp_path, with_lines(section, lines))
+        assert any("changed" in line for line in said.changes)
+        assert "sk_live" not in str(said)
+    assert "sk_live" not in str([*Event.objects.values_list("data", flat=True)])
 
 
 def test_a_line_is_shown_when_it_changes_and_nothing_when_it_does_not(

@@ -23,7 +23,7 @@ from ledger.destinations.connectors.base import IncompletePull
 from ledger.models import Operation, OperationType
 from ledger.rules.states import State, Verdict
 from reconcile.configuration import configure
-from reconcile.pulling import read
+from reconcile.pulling import Listed, read
 from tests.databases import Database
 from tests.ledger.odd_books import Asked, replying
 from tests.ledger.wires import serving
@@ -93,15 +93,19 @@ def send(order: str, *, amount: str = "1240.00", currency: str = "ZAR", **payloa
     return Operation.objects.select_related("operation_type__destination").get(pk=operation.pk)
 
 
-def listed() -> list[tuple[str, str, Decimal | None, datetime | None]]:
+def pulled() -> list[Listed]:
     """What a run would read of the destination's list."""
     kind = OperationType.objects.select_related("destination").get()
-    assert kind.how.record is not None
-    found = [
-        read(kind.how.record, item, {}) for page in listing.pages(kind, since=SINCE) for item in page.items
-    ]
-    assert [record.why for record in found if record.why] == []
-    return [(record.id, record.reference, record.amount, record.occurred_at) for record in found]
+    record = kind.how.record
+    assert record is not None
+    return [read(record, item, {}) for page in listing.pages(kind, since=SINCE) for item in page.items]
+
+
+def listed() -> list[tuple[str, str, Decimal | None, datetime | None]]:
+    """The same in short, where all of it can be read."""
+    found = pulled()
+    assert [one.why for one in found if one.why] == []
+    return [(one.id, one.reference, one.amount, one.occurred_at) for one in found]
 
 
 def is_found_after_its_answer_was_lost(made: Made, order: str, **payload: Any) -> None:
@@ -323,6 +327,9 @@ def test_a_shop_counts_in_its_own_units_and_goes_on_by_link(database: Database, 
             ("2", "order/484", Decimal("1240.00"), at),
         ]
         assert made.asked[-2].query["created[gte]"] == "1793491200"
+        made.records[0]["created"] = "29.11.2026"
+        unread = 'It cannot be read: occurred_at: it has not the form "epoch".'
+        assert [one.why for one in pulled()] == [unread, ""]
 
 
 # --- no field for our key: several must match
