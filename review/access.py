@@ -16,7 +16,9 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from ledger.rules.errors import TieoutError
 
-Right = Literal["look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask", "approve", "resume"]
+Right = Literal[
+    "look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask", "approve", "resume", "redeliver"
+]
 
 _REVIEWER: frozenset[Right] = frozenset(
     {"look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask"}
@@ -25,12 +27,16 @@ RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
     "approver": _REVIEWER | {"approve"},
-    "administrator": frozenset({"look", "resume"}),
+    "administrator": frozenset({"look", "resume", "redeliver"}),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
 NO_ADMINISTRATOR = "An administrator resumes it: destinations are theirs."
+NO_REDELIVERY = "An administrator sends again: webhooks are theirs."
 NO_APPROVER = "An approver decides this; your role asks."
+
+
+_OF_ADMINISTRATORS: dict[Right, str] = {"resume": NO_ADMINISTRATOR, "redeliver": NO_REDELIVERY}
 
 
 class NotAllowed(TieoutError):
@@ -67,7 +73,7 @@ def may(user: User | AnonymousUser, right: Right) -> bool:
 def require(user: User, right: Right) -> None:
     """Raise NotAllowed where the person's roles do not include the right."""
     if not may(user, right):
-        raise NotAllowed(NO_ADMINISTRATOR if right == "resume" else lacking(user))
+        raise NotAllowed(_OF_ADMINISTRATORS.get(right) or lacking(user))
 
 
 def lacking(user: User) -> str:

@@ -86,6 +86,12 @@ def resume(pause: Pause, *, person: User, reason: str, command_id: uuid.UUID) ->
     )
 
 
+def tell_again(delivery: uuid.UUID, *, person: User) -> bool:
+    """Let a webhook's message be sent again; False where it is due already."""
+    require(person, "redeliver")
+    return actions.send_again(delivery, actor=actors.person(person.get_username()))
+
+
 def override(
     operation: Operation,
     *,

@@ -32,6 +32,7 @@ _DID = {
     "reopened": "took it up again.",
     "settled": "settled it.",
     "payload_removed": "removed its payload; the digest stays.",
+    "told_again": "let a webhook be told again.",
     "paused": "paused {there}.",
     "resumed": "resumed {there}.",
     "asked": "asked a second person{who}.",

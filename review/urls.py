@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from review.views import approvals, decisions, operation, pauses, queue, runs
+from review.views import approvals, decisions, deliveries, operation, pauses, queue, runs
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -16,6 +16,8 @@ urlpatterns = [
     ),
     path("pauses/<uuid:uid>/", pauses.show, name="pause"),
     path("approvals/", approvals.index, name="approvals"),
+    path("deliveries/", deliveries.index, name="deliveries"),
+    path("deliveries/<uuid:uid>/again/", deliveries.again, name="delivery-again"),
     path("runs/", runs.index, name="runs"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
     path("runs/<uuid:uid>.csv", runs.table, name="run-csv"),
