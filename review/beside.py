@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from ledger.rules.guarantees import day
 from ledger.rules.states import Evidence, State
 from review import amounts, wording
 from review.instants import instant
@@ -80,6 +81,11 @@ def _why_unknown(reading: Reading) -> str:
 
 def trust(reading: Reading) -> str:
     """Say why the silence of a check can be trusted, or cannot."""
+    refuted_on = reading.facts.drilled.lookup_broken_on
+    if refuted_on is not None:
+        return (
+            f"Drilled {day(refuted_on)}, this check did not tell what is there: its silence proves nothing."
+        )
     known = reading.latest.control_reference if reading.latest else ""
     if known:
         return f"The same check found {known}, a record that we know."

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 
@@ -78,6 +78,17 @@ class DiesAtTheSecond(HttpConnector):
             os.kill(os.getpid(), signal.SIGKILL)
         DiesAtTheSecond.sent += 1
         return super().send(request)
+
+
+class RefusesAndMakes(HttpConnector):
+    """It makes what it refuses."""
+
+    def send(self, request: SendRequest) -> Answer:
+        answer = super().send(request)
+        if answer.status == 422 and "refused" in str(request.values.get("source.version")):
+            made = {**request.payload, "customer": {"name": "Drill"}}
+            super().send(replace(request, payload=made, idempotency_key=f"{request.idempotency_key}-second"))
+        return answer
 
 
 def broken(done: Done) -> set[str]:

@@ -11,7 +11,7 @@ from ledger.actions.drilling import drilled
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, first_contract, stricter
-from ledger.rules.drills import Drilled, weakened
+from ledger.rules.drills import weakened
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.leaves import SITTING
 from ledger.rules.states import LIVE, Outcome, Standing, State, Verdict
@@ -37,7 +37,7 @@ def facts(operation: Operation) -> Facts:
         lease_s=kind.lease_s,
         same_account=operation.account_first in ("", kind.destination.account),
         attempts=tuple(attempt_fact(attempt, operation.idempotency_key) for attempt in attempts),
-        lookup=_lookup_fact(lookup, tried),
+        lookup=lookup_fact(lookup),
         permit=_permit_fact(operation),
         asked=asked,
         absent_by=absent_by,
@@ -177,12 +177,6 @@ def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None
     if late is not None:
         seen &= Q(asked_at__gte=late.at)
     return operation.lookups.filter(seen).order_by("-asked_at", "-id").first()
-
-
-def _lookup_fact(lookup: Lookup | None, tried: Drilled) -> LookupFact | None:
-    """Return a look-up as decisions see it; none is proof while a drill has refuted what it rests on."""
-    fact = lookup_fact(lookup)
-    return fact if fact is None or tried.lookup_broken_on is None else replace(fact, proof=False)
 
 
 def lookup_fact(lookup: Lookup | None) -> LookupFact | None:

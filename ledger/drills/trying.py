@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from django.db import connections
+
 from ledger import actions
 from ledger.destinations import listing
 from ledger.destinations.connectors.base import IncompletePull
@@ -120,8 +122,15 @@ def _at_once(there: Range, evidence: Evidence) -> None:
     probe = evidence.probes["at-once"] = there.probe("at-once")
     actions.note_sending(there.drill, [probe.reference])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        sent = [pool.submit(there.unnoted, probe) for _ in range(AT_ONCE)]
+        sent = [pool.submit(_in_a_thread, there, probe) for _ in range(AT_ONCE)]
     evidence.heard["at-once"] = [one.result() for one in sent]
+
+
+def _in_a_thread(there: Range, probe: Probe) -> Heard:
+    try:
+        return there.unnoted(probe)
+    finally:
+        connections.close_all()  # a connector may have read its access from the database
 
 
 def _refused(there: Range, evidence: Evidence) -> None:

@@ -235,7 +235,7 @@ def _look(facts: Facts, found: LookupFact | None, now: datetime, jitter: float) 
         if latest is not None and facts.key_in_use(latest) and latest.sender_ended_at is not None:
             at = max(now, latest.sender_ended_at + timedelta(seconds=facts.policy.base_s))
         return Step(Next.LOOK, "It may have happened: the destination is looked at.", at=at)
-    if found.verdict is Verdict.ABSENT and found.proof:
+    if facts.proves(found):
         next_try_at = _next_try_at(facts, now, jitter)
         if facts.within_limits(next_try_at):
             return Step(Next.RETRY, "Absence is proved; it is tried again.", at=next_try_at)

@@ -175,6 +175,10 @@ class Facts:
         found = self.lookup
         return found is not None and found.verdict in FOUND and found.standing is not Standing.FAILED
 
+    def proves(self, lookup: LookupFact) -> bool:
+        """Say whether a look-up proves absence; none does while a drill has refuted what it rests on."""
+        return lookup.verdict is Verdict.ABSENT and lookup.proof and self.drilled.lookup_broken_on is None
+
     @property
     def tries(self) -> int:
         """How many attempts were started; one that never began is not a try."""

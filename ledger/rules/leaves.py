@@ -1,12 +1,13 @@
 """What a person may do with an operation now, with the reason where refused."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from ledger.rules.actors import AUTOMATION
 from ledger.rules.decisions import GONE, MOVED
 from ledger.rules.facts import Facts, LookupFact, Sentence
+from ledger.rules.guarantees import day
 from ledger.rules.states import FOUND, UNFINISHED, Standing, State, Verdict
 
 SITTING = timedelta(minutes=5)
@@ -184,23 +185,26 @@ def _after_check(facts: Facts, now: datetime, sitting: LookupFact | None) -> Lea
         return yes(f"{there} declined it{_then(facts)}", counts_until)
     if sitting.verdict in FOUND:
         return _found(there, sitting)
-    if sitting.verdict is Verdict.ABSENT and (sitting.proof or (not facts.in_doubt and sitting.complete)):
+    absent = sitting.verdict is Verdict.ABSENT
+    if facts.proves(sitting) or (absent and not facts.in_doubt and sitting.complete):
         if facts.same_key_protects(now):
             return _same_key(facts)
         return yes(f"{there} does not hold it{_then(facts)}", counts_until)
-    if (
-        sitting.verdict is Verdict.ABSENT
-        and facts.settles_at is not None
-        and sitting.asked_at < facts.settles_at
-    ):
+    if absent and facts.settles_at is not None and sitting.asked_at < facts.settles_at:
         return no("Absent, but too early to be proof: check again from {at}.", facts.settles_at)
     if facts.in_doubt and facts.same_key_protects(now):
         return _same_key(facts)
-    if sitting.verdict is Verdict.ABSENT:
+    if absent and facts.drilled.lookup_broken_on is not None:
+        return no(f"Absent, but its silence proves nothing. {_refuted(facts.drilled.lookup_broken_on)}")
+    if absent:
         return no(
             "Absent, but this check has never found a record that we know, so its silence proves nothing."
         )
     return no(f"The check could not look, and no key protects us: wait, or ask {there}.")
+
+
+def _refuted(on: date) -> str:
+    return f"Drilled {day(on)}, this check did not tell what is there."
 
 
 def _then(facts: Facts) -> str:
@@ -246,7 +250,7 @@ def _did_not_happen(facts: Facts, sitting: LookupFact | None) -> Leave:
         return no(f"{facts.destination} cannot be checked: to say so needs an override by an approver.")
     if facts.found_something:
         return no(f"{facts.destination} holds something for it.")
-    if sitting is not None and sitting.verdict is Verdict.ABSENT and sitting.proof:
+    if sitting is not None and facts.proves(sitting):
         return yes("Your check proves it: it is closed as not done, and nothing is sent.")
     return no("Not yet: nothing proves it. A check can.")
 

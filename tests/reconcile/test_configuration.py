@@ -506,3 +506,30 @@ def test_rules_that_cannot_be_read_are_put_right_by_their_file(configure: Config
         configure(BOOKS)
         kind = OperationType.objects.get()
         assert kind.trouble == ""
+
+
+# --- drills
+
+
+SAMPLE = """
+[operation_types."invoice.create".drill]
+payload = { order = "drill" }
+"""
+
+
+def test_what_a_drill_may_send_is_checked_and_said_where_it_is_not_allowed(configure: Configure) -> None:
+    assert (
+        "nothing is drilled without drills = true in destinations.books" in configure(BOOKS + SAMPLE).stdout
+    )
+    kind = OperationType.objects.get(name="invoice.create")
+    assert kind.sample is not None and kind.sample.payload == {"order": "drill"}
+    allowed = BOOKS.replace('timeout = "10s"', 'timeout = "10s"\ndrills = true')
+    assert "destination books: drills nothing -> true" in configure(allowed + SAMPLE).stdout
+    assert Destination.objects.get(name="books").drills
+    half = configure(allowed + SAMPLE + 'amount = "1.00"\n', wrong=True)
+    assert "currency is missing." in half.stderr
+    wrong = configure(allowed + SAMPLE + 'amount = "1.001"\ncurrency = "ZAR"\n', wrong=True)
+    assert 'operation_types."invoice.create".drill' in wrong.stderr
+    configure(BOOKS)
+    assert not Destination.objects.get(name="books").drills
+    assert OperationType.objects.get(name="invoice.create").drill is None
