@@ -4,6 +4,7 @@
 |---------------------------------------------|------------------------------------------------------|-------|
 | an answer is lost, and no list can be read  | sent again under one key: the first answer comes     | 1     |
 | a 500, which Stripe saves                   | not asked for again: looked up, then under a new key | 1     |
+| the same, its first answer lost             | asked for once, then under a new key                 | 1     |
 | the key was used with other data            | in doubt, not refused: looked up                     | 0     |
 | 429                                         | nothing was done: sent again under the same key      | 1     |
 | the card is declined (402)                  | the list tells that it did not happen                | 1     |
@@ -73,6 +74,20 @@ def test_a_saved_500_is_not_asked_for_again(till: Till, wire: Between) -> None:
     assert operation.state == State.COMPLETED
     assert len(till.there(operation)) == 1
     assert len(wire.keys) == 2 and len(set(wire.keys)) == 2
+
+
+def test_a_saved_500_that_comes_again_is_believed_the_first_time(till: Till, wire: Between) -> None:
+    """Its first answer was lost, so it is asked for once; then it is on record, and the next key is new."""
+    wire.lose("answer")
+    operation = till.hand_over("charge", source=f"tok_500|tok_visa|{uuid.uuid4().hex}")
+    till.work(rounds=2)
+    till.work(after_s=SETTLE_S, rounds=2)
+    assert tries(operation) == [(Outcome.UNCERTAIN, None, False), (Outcome.UNCERTAIN, 500, True)]
+    till.work(after_s=SETTLE_S, rounds=3)
+    operation = till.again(operation)
+    assert tries(operation)[2:] == [(Outcome.SUCCEEDED, 200, False)]
+    assert (operation.state, len(till.there(operation))) == (State.COMPLETED, 1)
+    assert wire.keys[0] == wire.keys[1] != wire.keys[2] and len(wire.keys) == 3
 
 
 def test_a_key_that_was_used_with_other_data_proves_nothing(till: Till, wire: Between) -> None:
