@@ -22,6 +22,8 @@ LOOKS_MAX = 200
 """The most look-ups of one run; a list that holds nothing of ours is no reason to ask a million times."""
 BLIND_MAX = 3
 """Look-ups in a row that could not look, before the rest is left as it is."""
+PATIENCE_S = 120.0
+"""How long each look-up waits for room at its destination; two stay below what a run may be silent."""
 LOOKING = timedelta(minutes=5)
 """How long one run begins look-ups: those of a slow destination would outlive the queue's patience."""
 LARGEST_FIRST = F("amount").desc(nulls_last=True)
@@ -51,7 +53,7 @@ def kept(run: Run, actor: str) -> Look:
     reason = f"Not on the list of {run.plan.operation_type.destination.title}."
 
     def look(operation: Operation) -> Seen:
-        lookup = lookups.look(operation, actor=actor, reason=reason)
+        lookup = lookups.look(operation, actor=actor, reason=reason, patience_s=PATIENCE_S)
         return Seen(Verdict(lookup.verdict), lookup.proof, lookup.why, lookup.records)
 
     return look
@@ -59,7 +61,7 @@ def kept(run: Run, actor: str) -> Look:
 
 def tried(operation: Operation) -> Seen:
     """Look up and keep nothing."""
-    found, proof = lookups.tried(operation)
+    found, proof = lookups.tried(operation, patience_s=PATIENCE_S)
     return Seen(found.verdict, proof, found.why, found.stored())
 
 

@@ -11,6 +11,7 @@ from ledger.destinations.connectors.base import (
     connector_for,
     refuse_open_transaction,
 )
+from ledger.destinations.pacing import NoRoom, Pace
 from ledger.models import Destination, OperationType
 
 
@@ -33,9 +34,12 @@ def pages(kind: OperationType, *, since: datetime, place: Place | None = None) -
         place=place,
     )
     _refuse_to_ask(kind.destination)
-    for page in connector_for(kind.destination).pages(request):
-        yield page
-        _refuse_to_ask(kind.destination)
+    try:
+        for page in connector_for(kind.destination, Pace(kind.destination)).pages(request):
+            yield page
+            _refuse_to_ask(kind.destination)
+    except NoRoom as error:
+        raise IncompletePull(error.detail) from None
 
 
 def _refuse_to_ask(destination: Destination) -> None:

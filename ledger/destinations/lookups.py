@@ -16,6 +16,7 @@ from ledger.destinations.connectors.base import (
     connector_for,
     refuse_open_transaction,
 )
+from ledger.destinations.pacing import NoRoom, Pace, admitted
 from ledger.models import Lookup, Operation, database_now
 from ledger.rules import moments
 from ledger.rules.calls import LookupCall
@@ -45,8 +46,13 @@ def look(
     reason: str,
     command_id: uuid.UUID | None = None,
     within_s: float = math.inf,
+    pace: Pace | None = None,
+    patience_s: float = 0,
 ) -> Lookup:
     """Ask the destination what it holds for an operation, and keep and apply what was found.
+
+    `pace`: where the caller holds a place at the destination already. `patience_s`: how long to wait for room
+    there, where that is longer than the time-out.
 
     `within_s` bounds all of the asking; each look-up has the destination's time-out besides.
 
@@ -56,8 +62,10 @@ def look(
     """
     asked_at = database_now()
     until = time.monotonic() + within_s
-    found = ask(operation, until=until)
-    control_reference = _control(operation, until=until) if found.verdict is Verdict.ABSENT else ""
+    found = ask(operation, until=until, pace=pace, patience_s=patience_s)
+    control_reference = ""
+    if found.verdict is Verdict.ABSENT:
+        control_reference = _control(operation, until=until, pace=pace, patience_s=patience_s)
     return actions.keep_lookup(
         operation.pk,
         found=found,
@@ -69,8 +77,18 @@ def look(
     )
 
 
-def ask(operation: Operation, *, contract: Contract | None = None, until: float = math.inf) -> Found:
-    """Ask and judge, and keep nothing; its deadline is the destination's time-out, or an earlier instant."""
+def ask(
+    operation: Operation,
+    *,
+    contract: Contract | None = None,
+    until: float = math.inf,
+    pace: Pace | None = None,
+    patience_s: float = 0,
+) -> Found:
+    """Ask and judge, and keep nothing; its deadline is the destination's time-out, or an earlier instant.
+
+    Where there is no room for its call within that time, it could not look.
+    """
     refuse_open_transaction()
     kind = operation.operation_type
     call, record = kind.how.lookup, kind.how.record
@@ -85,7 +103,7 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
     )
     if why := _untold(operation, call):
         return Found(Verdict.COULD_NOT_LOOK, complete=False, why=why)
-    looked = _looked(operation, request)
+    looked = _looked(operation, request, pace=pace, patience_s=patience_s)
     found = judge(
         looked.items,
         map=record,
@@ -100,10 +118,18 @@ def ask(operation: Operation, *, contract: Contract | None = None, until: float 
     return replace(found, refused=looked.status in REFUSES_US, status=looked.status)
 
 
-def _looked(operation: Operation, request: LookRequest) -> Looked:
+def _looked(operation: Operation, request: LookRequest, *, pace: Pace | None, patience_s: float) -> Looked:
     """Look up through the connector; its failures prove nothing, and are told without its own words."""
+    destination = operation.operation_type.destination
     try:
-        return connector_for(operation.operation_type.destination).look_up(request)
+        if pace is not None:
+            return connector_for(destination, pace).look_up(request)
+        until = time.monotonic() + max(request.timeout_s, patience_s)
+        with admitted(destination, wait_s=until - time.monotonic()) as own:
+            left_s = min(request.timeout_s, until - time.monotonic())
+            return connector_for(destination, own).look_up(replace(request, timeout_s=left_s))
+    except NoRoom as error:
+        return Looked((), complete=False, why=error.detail)
     except ConfigurationError as error:
         return Looked((), complete=False, why=error.detail)
     except Exception as error:  # noqa: BLE001 - any connector may be plugged in, and none may stop the sweep
@@ -167,16 +193,20 @@ def values_of(operation: Operation) -> Values:
     }
 
 
-def tried(operation: Operation) -> tuple[Found, bool]:
+def tried(operation: Operation, *, patience_s: float = 0) -> tuple[Found, bool]:
     """Look up and keep nothing; say what was found, and whether it proves absence."""
     asked_at = database_now()
-    found = ask(operation)
-    control_reference = _control(operation) if found.verdict is Verdict.ABSENT else ""
+    found = ask(operation, patience_s=patience_s)
+    control_reference = ""
+    if found.verdict is Verdict.ABSENT:
+        control_reference = _control(operation, patience_s=patience_s)
     proof = actions.is_proof(operation, found, asked_at=asked_at, control_reference=control_reference)
     return found, proof
 
 
-def _control(operation: Operation, *, until: float = math.inf) -> str:
+def _control(
+    operation: Operation, *, until: float = math.inf, pace: Pace | None = None, patience_s: float = 0
+) -> str:
     """Look up the latest record that we know, the same way; return its reference if it is found.
 
     Not needed where this look-up has found a record that was sent under the same rules.
@@ -188,7 +218,7 @@ def _control(operation: Operation, *, until: float = math.inf) -> str:
     if known is None:
         return ""
     try:
-        found = ask(known, until=until)
+        found = ask(known, until=until, pace=pace, patience_s=patience_s)
     except TieoutError:
         return ""
     seen = {record.id for record in found.records}

@@ -17,15 +17,19 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.destinations.lookups import ask, match_of, values_of
-from ledger.models import database_now
+from ledger.destinations.pacing import WAIT_S, Pace, admitted
+from ledger.models import Operation, database_now
 from ledger.rules.decisions import looks_first
 from ledger.rules.errors import TieoutError
 from ledger.rules.outcomes import Report, classify
 from ledger.rules.redaction import redact_text
-from ledger.rules.states import Outcome
+from ledger.rules.states import Outcome, State
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0)
 """Between the tries to record an outcome while the database does not answer; the last one repeats."""
+
+TURN_WAIT_S = 8.0
+"""How long a claim waits for its send's turn where its look took more turns; its lease has room for it."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,18 +47,41 @@ def send(operation_id: int, *, actor: str = "worker") -> None:
     """Send one operation if it is due and ours to send; do nothing otherwise.
 
     A failure before the start is proved not to have sent anything; one after it is uncertain. A process that
-    is killed leaves its lease to run out. Raises RuntimeError inside a transaction.
+    is killed leaves its lease to run out. Raises NoRoom, with nothing claimed, where the destination may not
+    be called now, and RuntimeError inside a transaction.
     """
     refuse_open_transaction()
+    waiting = _waiting(operation_id)
+    if waiting is not None:
+        destination = waiting.operation_type.destination
+        with admitted(destination, wait_s=WAIT_S, calls=_calls(waiting)) as pace:
+            _send(operation_id, pace, actor=actor)
+
+
+def _waiting(operation_id: int) -> Operation | None:
+    """Return the operation unless it is done or under way; whether it is due, its claim decides."""
+    there = Operation.objects.by_tieout().exclude(state__in=[State.RUNNING, State.COMPLETED])
+    return there.select_related("operation_type__destination").filter(pk=operation_id).first()
+
+
+def _calls(operation: Operation) -> int:
+    """Return how many calls its send takes: one more where it is looked up first."""
+    kind = operation.operation_type
+    looks = kind.has_lookup and (operation.attempt_count > 0 or not kind.promises.takes_key)
+    return 2 if looks else 1
+
+
+def _send(operation_id: int, pace: Pace, *, actor: str) -> None:
     asked = time.monotonic()
     claimed = actions.claim_to_send(operation_id, actor=actor)
     if claimed is None:
         return
     until = asked + (claimed.attempt.lease_until - claimed.attempt.claimed_at).total_seconds()
     try:
-        ready = _ready(claimed)
-        if not _look_first(claimed, actor=actor):
+        ready = _ready(claimed, pace)
+        if not _look_first(claimed, pace, actor=actor):
             return
+        pace.wait(within_s=TURN_WAIT_S)
         # The time that the start itself takes comes off the deadline: nothing goes out after the lease.
         began = time.monotonic()
         _start(ready, actor=actor)
@@ -66,7 +93,7 @@ def send(operation_id: int, *, actor: str = "worker") -> None:
     _record(claimed, report, actor=actor, until=until)
 
 
-def _ready(claimed: actions.Claimed) -> _Ready:
+def _ready(claimed: actions.Claimed, pace: Pace) -> _Ready:
     """Read secrets and make the request; raises ConfigurationError with what is missing."""
     operation = claimed.operation
     kind = operation.operation_type
@@ -80,15 +107,15 @@ def _ready(claimed: actions.Claimed) -> _Ready:
         values=values_of(operation),
         timeout_s=kind.destination.reach.timeout_s,
     )
-    return _Ready(claimed, connector_for(kind.destination), request)
+    return _Ready(claimed, connector_for(kind.destination, pace), request)
 
 
-def _look_first(claimed: actions.Claimed, *, actor: str) -> bool:
+def _look_first(claimed: actions.Claimed, pace: Pace, *, actor: str) -> bool:
     """Look before the send where the decision asks for it; False where it was settled otherwise."""
     if not looks_first(claimed.facts):
         return True
     asked_at = database_now()
-    found = ask(claimed.operation, contract=claimed.facts.contract)
+    found = ask(claimed.operation, contract=claimed.facts.contract, pace=pace)
     return actions.before_send(claimed, found=found, asked_at=asked_at, actor=actor)
 
 

@@ -9,6 +9,7 @@ from ledger.models.evidence import Case, Command, Event, Lookup
 from ledger.models.grant import Grant
 from ledger.models.hearing import Heard, Unsigned
 from ledger.models.operation import Attempt, Operation, OperationQuerySet, Permit
+from ledger.models.pace import Pace
 from ledger.models.pause import Pause, Refusal
 from ledger.models.webhook import Delivery, Webhook
 
@@ -30,6 +31,7 @@ __all__ = [
     "Operation",
     "OperationQuerySet",
     "OperationType",
+    "Pace",
     "Pause",
     "Permit",
     "Refusal",

@@ -83,8 +83,8 @@ def _proxy(value: str) -> str:
 class Rate(Section):
     """How fast a destination may be called; shared by all workers."""
 
-    per_second: float | None = Field(None, gt=0)
-    concurrency: int | None = Field(None, ge=1)
+    per_second: float | None = Field(None, ge=0.1)
+    concurrency: int | None = Field(None, ge=1, le=1000)
 
 
 class Connection(Section):

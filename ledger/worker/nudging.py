@@ -11,7 +11,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from ledger.models import Operation, OperationType, Permit, TieoutNow, database_now
+from ledger.models import Destination, Operation, OperationType, Permit, TieoutNow, database_now
 
 AGAIN_S = 30
 """The same operation is taken up again only after so many seconds."""
@@ -97,6 +97,16 @@ def begin_look(operation_id: int, *, for_s: float, told_of: bool = False) -> Ope
 def end_look(operation: Operation) -> None:
     """Take the mark of a look that came to its end back, so that what follows from it need not wait."""
     Operation.objects.filter(pk=operation.pk, nudged_at=operation.nudged_at).update(nudged_at=None)
+
+
+def put_back(operation_id: int) -> None:
+    """Take the mark of a task back that found no room at its destination: the next sweep comes again."""
+    Operation.objects.filter(pk=operation_id).update(nudged_at=None)
+
+
+def destination_of(operation_id: int) -> Destination:
+    """Return where an operation goes."""
+    return Destination.objects.get(types__operations=operation_id)
 
 
 def lease_of(operation_id: int) -> float:

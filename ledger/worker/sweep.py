@@ -17,6 +17,7 @@ from ledger.rules.decisions import Next
 from ledger.rules.states import State
 from ledger.worker import nudging
 from ledger.worker.nudging import Taken
+from ledger.worker.rooms import Room, rooms
 from ledger.worker.words import in_words
 
 BATCH = 100
@@ -52,12 +53,39 @@ def _take_up(due: Due, act: Callable[[Taken], None], *, oldest: str) -> bool:
     """Act on each operation that is due, the oldest first; False where time ran out."""
     until = time.monotonic() + PART_S
     while time.monotonic() < until:
-        taken = nudging.take(due(database_now()), oldest=oldest, limit=BATCH)
-        for one in taken:
-            _alone(partial(act, one), f"Operation {one.pk}")
-        if len(taken) < BATCH:
+        if _taken(due(database_now()), act, oldest=oldest, limit=BATCH) < BATCH:
             return True
     return False
+
+
+def _taken(due: "QuerySet[Operation]", act: Callable[[Taken], None], *, oldest: str, limit: int) -> int:
+    taken = nudging.take(due, oldest=oldest, limit=limit)
+    for one in taken:
+        _alone(partial(act, one), f"Operation {one.pk}")
+    return len(taken)
+
+
+def _look_up(due: Due, act: Callable[[Taken], None], *, oldest: str) -> bool:
+    """Act on what a destination is to be asked about, of those with a rate only on what it has room for."""
+    narrow = rooms()
+    done = _spread(narrow, due, lambda part, limit: _taken(part, act, oldest=oldest, limit=limit))
+    return _take_up(lambda now: _elsewhere(due(now), narrow), act, oldest=oldest) and done
+
+
+def _spread(narrow: list[Room], due: Due, take: Callable[["QuerySet[Operation]", int], int]) -> bool:
+    """Take up what there is room for at each destination with a rate; False where that was not all."""
+    done = True
+    for room in narrow:
+        for kind, limit in room.shares():
+            taken = take(due(database_now()).filter(operation_type=kind), limit)
+            done = done and taken < limit
+        if room.tasks == 0 and not room.rests:
+            done = done and not due(database_now()).filter(operation_type__in=room.types).exists()
+    return done
+
+
+def _elsewhere(due: "QuerySet[Operation]", narrow: list[Room]) -> "QuerySet[Operation]":
+    return due.exclude(operation_type__destination__in=[room.destination_id for room in narrow])
 
 
 def _nudge_sends(due: Due, *, oldest: str, most: int) -> bool:
@@ -65,7 +93,12 @@ def _nudge_sends(due: Due, *, oldest: str, most: int) -> bool:
     room = min(most - nudging.waiting(), BATCH)
     if room <= 0:
         return not due(database_now()).exists()
-    return nudging.nudge_sends(due(database_now()), oldest=oldest, limit=room) < room
+    narrow = rooms()
+    done = _spread(
+        narrow, due, lambda part, limit: nudging.nudge_sends(part, oldest=oldest, limit=min(limit, room))
+    )
+    others = _elsewhere(due(database_now()), narrow)
+    return nudging.nudge_sends(others, oldest=oldest, limit=room) < room and done
 
 
 def _remove_payloads() -> bool:
@@ -184,8 +217,8 @@ PARTS: dict[str, Callable[[], bool]] = {
     "Limits that were reached": partial(_take_up, _beyond_limits, _settle, oldest="accepted_at"),
     "Corrections that wait": partial(_take_up, _corrections, _settle, oldest="id"),
     "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
-    "Doubts to resolve": partial(_take_up, _to_resolve, _resolve, oldest="look_at"),
-    "What destinations spoke of": partial(_take_up, _told_of, _heed, oldest="told_look_at"),
+    "Doubts to resolve": partial(_look_up, _to_resolve, _resolve, oldest="look_at"),
+    "What destinations spoke of": partial(_look_up, _told_of, _heed, oldest="told_look_at"),
     "Sends that are due": partial(_nudge_sends, _due, oldest="next_try_at", most=SENDS_MAX),
     "Payloads past their time": _remove_payloads,
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ledger import actions
 from ledger.destinations import lookups, sending
+from ledger.destinations.pacing import WAIT_S, NoRoom, Pace, admitted
 from ledger.rules.errors import TieoutError
 from ledger.worker import heart, nudging
 from ledger.worker.words import in_words
@@ -14,17 +15,17 @@ log = logging.getLogger(__name__)
 
 def send(operation_id: int) -> None:
     """Send an operation, if it is still due."""
-    _take_up(operation_id, lambda for_s: sending.send(operation_id))
+    _take_up(operation_id, lambda for_s: _send(operation_id))
 
 
 def look(operation_id: int) -> None:
     """Look an operation up, if that is still due."""
-    _take_up(operation_id, lambda for_s: _look(operation_id, for_s))
+    _take_up(operation_id, lambda for_s: _paced(operation_id, lambda pace: _look(operation_id, for_s, pace)))
 
 
 def heed(operation_id: int) -> None:
     """Look an operation up that its destination spoke of, if that is still due."""
-    _take_up(operation_id, lambda for_s: _heed(operation_id, for_s))
+    _take_up(operation_id, lambda for_s: _paced(operation_id, lambda pace: _heed(operation_id, for_s, pace)))
 
 
 def beat() -> None:
@@ -32,19 +33,36 @@ def beat() -> None:
     heart.beat()
 
 
-def _look(operation_id: int, for_s: float) -> None:
+def _send(operation_id: int) -> None:
+    try:
+        sending.send(operation_id)
+    except NoRoom:
+        nudging.put_back(operation_id)
+
+
+def _paced(operation_id: int, act: Callable[[Pace], None]) -> None:
+    """Act with a place at the destination; where none is free, leave it for the next sweep."""
+    try:
+        with admitted(nudging.destination_of(operation_id), wait_s=WAIT_S) as pace:
+            act(pace)
+    except NoRoom:
+        nudging.put_back(operation_id)
+
+
+def _look(operation_id: int, for_s: float, pace: Pace) -> None:
     operation = nudging.begin_look(operation_id, for_s=for_s)
     if operation is not None:
-        lookups.look(operation, actor="worker", reason="Its check was due.")
+        lookups.look(operation, actor="worker", reason="Its check was due.", pace=pace)
         nudging.end_look(operation)
 
 
-def _heed(operation_id: int, for_s: float) -> None:
+def _heed(operation_id: int, for_s: float, pace: Pace) -> None:
     operation = nudging.begin_look(operation_id, for_s=for_s, told_of=True)
     if operation is None:
         return
     if operation.operation_type.has_lookup:
-        lookups.look(operation, actor="worker", reason=f"{operation.operation_type.destination} told of it.")
+        reason = f"{operation.operation_type.destination} told of it."
+        lookups.look(operation, actor="worker", reason=reason, pace=pace)
     else:
         actions.unheard(operation_id)
     nudging.end_look(operation)

@@ -8,7 +8,6 @@ from ledger.destinations.connectors.base import LATER, ConfigurationError, secre
 from ledger.destinations.connectors.routes import proxy_of, wrong_with
 from ledger.rules import hearing, placeholders
 from ledger.rules.connections import Connection
-from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import SECRETS, Part
 from reconcile.configuration.showing import duration
@@ -29,8 +28,6 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_way(part, wrongs)
     _check_events(part, wrongs)
     _check_timeout(part, wrongs)
-    if "rate" in part.raw:
-        layout.notes.append(f"{dotted((*part.path, 'rate'))} is kept; it does not slow anything down yet.")
 
 
 def _check_connector(part: Part, connector: str, wrongs: Wrongs) -> None:

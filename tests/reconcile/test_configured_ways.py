@@ -71,6 +71,12 @@ def test_oauth2_is_looked_at_before_it_is_stored(configure: Configure) -> None:
     assert "basic, body" in neither.stderr
 
 
+def test_a_rate_that_stands_still_is_refused_and_one_that_counts_needs_no_note(configure: Configure) -> None:
+    said = refusals(configure(with_lines("rate = { per_second = 0.01, concurrency = 0 }"), wrong=True))
+    assert [words[1] for words in said.values()] == ["Write at least 0.1.", "Write at least 1."]
+    assert "rate" not in configure(with_lines("rate = { per_second = 0.5, concurrency = 2 }")).stdout
+
+
 def test_a_way_that_cannot_be_meant_is_refused(configure: Configure, tmp_path: Path) -> None:
     pem = certificate(tmp_path)
     for line, said in (

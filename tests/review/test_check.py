@@ -123,7 +123,7 @@ def test_a_person_waits_fifteen_seconds_at_most_for_all_of_a_check(
     operation, known = durban.silent(483), durban.silent(402)
     waits: list[float] = []
 
-    def looked(_: object, request: LookRequest) -> Looked:
+    def looked(_: object, request: LookRequest, **room: object) -> Looked:
         waits.append(request.timeout_s)
         return Looked((), complete=True)
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from django.db import connections
 
+from ledger.destinations.pacing import Pace
 from ledger.models import Destination
 from ledger.rules.calls import ListCall, LookupCall, RecordMap, SendCall
 from ledger.rules.connections import Connection
@@ -47,6 +48,8 @@ class Target:
     title: str
     account: str
     reach: Connection
+    pace: Pace | None = None
+    """Its turns: a call takes one before it goes, and says afterwards whether everybody is to wait."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +140,9 @@ class Connector(Protocol):
         """Give what the destination holds, page by page."""
 
 
-def connector_for(destination: Destination) -> Connector:
+def connector_for(destination: Destination, pace: Pace | None = None) -> Connector:
     """Return a destination's connector, secrets read; raises ConfigurationError with what to put right."""
-    target = Target(destination.name, destination.title, destination.account, destination.reach)
+    target = Target(destination.name, destination.title, destination.account, destination.reach, pace)
     if destination.connector in LATER:
         raise ConfigurationError(
             f'The connector "{destination.connector}" of {target.title} is not available yet.'

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -22,11 +23,12 @@ from ledger.destinations.connectors.base import (
 )
 from ledger.destinations.connectors.routes import route_of
 from ledger.destinations.connectors.steps import Page, Step
+from ledger.destinations.pacing import LIST_WAIT_S, MIND, NoRoom
 from ledger.rules import moments, placeholders, strict_json
 from ledger.rules.calls import COUNTED, FAILS, Paging
 from ledger.rules.connections import Auth
 from ledger.rules.errors import Malformed
-from ledger.rules.outcomes import Answer
+from ledger.rules.outcomes import Answer, retry_after_s
 from ledger.rules.records import holds, search
 
 BODY_MAX_BYTES = 5 * 1024 * 1024
@@ -48,6 +50,7 @@ class HttpConnector:
         self._base = target.reach.base_url.rstrip("/")
         self._auth = authorization(target.reach.auth)
         self._route = route_of(target.reach)
+        self._pace = target.pace
         auth = target.reach.auth
         oauth2 = auth is not None and auth.kind == "oauth2"
         self._access = Access(target, auth, self._route) if auth is not None and oauth2 else None
@@ -57,6 +60,7 @@ class HttpConnector:
         deadline = wire.Deadline(request.timeout_s)
         try:
             outgoing = self._outgoing_send(request)
+            self._take_turn(deadline)
             self._authorize(outgoing, deadline)
             if self._access is not None and deadline.left_s() < deadline.total_s * LEFT_PART:
                 raise wire.NotSent("Renewing its access token took most of the time; it is there now.")
@@ -106,7 +110,8 @@ class HttpConnector:
             # "No such" past the end is the end; of what was asked for first it is a wrong address or place.
             absent = () if number == 0 else request.contract.absent
             outgoing = self._question(request, values, step)
-            page = self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
+            with nullcontext() if self._pace is None else self._pace.room(wait_s=LIST_WAIT_S):
+                page = self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
             return self._refuse_failed(page, call.fails)
 
         try:
@@ -181,20 +186,35 @@ class HttpConnector:
         if self._access is not None:
             outgoing.headers["Authorization"] = f"Bearer {self._access.token(deadline)}"
 
+    def _take_turn(self, deadline: wire.Deadline) -> None:
+        """Wait until the destination may be called; raises NotSent where that is not in time."""
+        if self._pace is None:
+            return
+        try:
+            self._pace.turn(within_s=deadline.left_s())
+        except NoRoom as error:
+            raise wire.NotSent(error.detail) from None
+
     def _exchange(
         self, outgoing: httpx.Request, deadline: wire.Deadline, *, hang_up: bool = False
     ) -> wire.Whole:
-        return wire.exchange(
+        whole = wire.exchange(
             outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route, hang_up=hang_up
         )
+        if self._pace is not None and whole.status in MIND:
+            said = Answer("answered", headers=whole.headers, received_at=datetime.now(UTC))
+            self._pace.mind(retry_after_s(said) or 0)
+        return whole
 
     def _page(self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]) -> Page:
         """Fetch one page of a list; whatever is not a whole, readable answer raises IncompletePull."""
         try:
+            self._take_turn(deadline)
             self._authorize(outgoing, deadline)
             whole = self._exchange(outgoing, deadline)
             if self._access is not None and whole.status == _UNAUTHORIZED and self._access.lapsed():
                 # Asking again makes no second effect.
+                self._take_turn(deadline)
                 self._authorize(outgoing, deadline)
                 whole = self._exchange(outgoing, deadline)
         except (wire.NotSent, wire.BrokenOff) as error:
