@@ -76,7 +76,7 @@ def test_another_method_is_a_problem_document(api: Api, method: str, path: str, 
 
 
 @pytest.mark.parametrize(
-    "path", ["", "nothing", "operations/", "operations/483", "attempts/1/start", "docs", "%00"]
+    "path", ["", "nothing", "operations/", "operations/483", "attempts/1/start", "docs/", "%00"]
 )
 def test_an_unknown_address_is_a_problem_document(api: Api, path: str) -> None:
     for method in ("GET", "POST"):
@@ -102,11 +102,13 @@ def test_openapi_lists_every_address(api: Api) -> None:
     assert {(path, *sorted(methods)) for path, methods in document["paths"].items()} == {
         ("/api/v1/operations", "get", "post"),
         ("/api/v1/operations/claim", "post"),
+        ("/api/v1/operations/claim-batch", "post"),
         ("/api/v1/operations/{uid}", "get"),
         ("/api/v1/operations/{uid}/correction", "post"),
         ("/api/v1/attempts/{uid}/start", "post"),
         ("/api/v1/attempts/{uid}/heartbeat", "post"),
         ("/api/v1/attempts/{uid}/outcome", "post"),
+        ("/api/v1/attempts/outcome-batch", "post"),
         ("/api/v1/destinations/{name}/events", "post"),
         ("/api/v1/plans/{name}/runs", "post"),
         ("/api/v1/runs/{uid}", "get"),
