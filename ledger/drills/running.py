@@ -106,7 +106,7 @@ def _drilled(there: Range, *, actor: str, say: Say) -> Done:
     kind, evidence = there.kind, Evidence()
     say(f"{kind.name} at {kind.destination.title}: what it makes carries {there.drill.stem}/…")
     trying.send_all(there, evidence)
-    _settle(there, say)
+    _wait_for(there.kind.promises.settle_s, say)
     trying.look_at_all(there, evidence)
     left = _clean(there, evidence)
     results = judging.judge(kind, evidence)
@@ -118,12 +118,17 @@ def _drilled(there: Range, *, actor: str, say: Say) -> Done:
 _FINDS = (Promise.LOOKUP_FINDS, Tried.HELD)
 
 
-def _settle(there: Range, say: Say) -> None:
+def _wait_for(seconds: float, say: Say) -> None:
     """Wait until what was sent must be seen: no absence is proof before."""
-    settle_s = there.kind.promises.settle_s
-    if settle_s >= 1:
-        say(f"Sent. Looking follows after {settle_s:g} s, the settle time.")
-    time.sleep(settle_s)
+    if seconds >= 1:
+        say(f"What was sent is looked for after {seconds:.0f} s, the settle time.")
+    time.sleep(max(seconds, 0))
+
+
+def _silent_s(drill: Drill) -> float:
+    """Return for how many seconds a drill that was cut off has done nothing."""
+    last = drill.steps.order_by("id").last()
+    return (database_now() - (last.at if last else drill.begun_at)).total_seconds()
 
 
 def _clean(there: Range, evidence: Evidence) -> list[Left]:
@@ -140,6 +145,7 @@ def _clean(there: Range, evidence: Evidence) -> list[Left]:
 def _take_up(there: Range, *, actor: str, say: Say) -> None:
     """End a drill whose process has died: what it may have made is looked for, voided, and named."""
     evidence = Evidence()
+    _wait_for(there.kind.promises.settle_s - _silent_s(there.drill), say)
     sent = there.drill.steps.filter(kind=DrillStep.Kind.SENDING).values_list("reference", flat=True)
     for reference in sent.order_by("reference").distinct():
         name = reference.rpartition("/")[2]
