@@ -9,6 +9,7 @@ from itertools import chain, repeat
 from django.db import InterfaceError, OperationalError, connection
 
 from ledger import actions
+from ledger.destinations.connectors import bodies
 from ledger.destinations.connectors.base import (
     ConfigurationError,
     Connector,
@@ -99,6 +100,7 @@ def _ready(claimed: actions.Claimed, pace: Pace) -> _Ready:
     kind = operation.operation_type
     if kind.how.send is None:
         raise ConfigurationError(f"The rules for {kind.name} name no send.")
+    bodies.read_secrets(kind.how.send.wrap)
     request = SendRequest(
         call=kind.how.send,
         contract=actions.promised(operation),

@@ -238,6 +238,33 @@ def test_a_list_that_says_it_has_more_is_never_silently_short(
     assert (looked.complete, why in looked.why) == (False, True), looked.why
 
 
+GOES_ON: list[dict[str, Any]] = [
+    {"paging": CURSOR},
+    {"paging": {"style": "link", "next": "link"}},
+    {"paging": {"style": "last_id", "parameter": "after", "more": "more"}},
+    paged(more="more"),
+    paged(pages="pages"),
+]
+
+
+@pytest.mark.parametrize("call", GOES_ON, ids=str)
+def test_no_such_where_a_list_was_to_go_on_is_no_end(call: dict[str, Any]) -> None:
+    def answer(question: Asked) -> object:
+        later = {"cursor", "after"} & question.query.keys() or question.query.get("page", "1") != "1"
+        if question.path == "/more" or later:
+            return ("404 Not Found", {})
+        return {"data": PAGES[0], "next_cursor": "2", "link": "/more", "more": True, "pages": 3}
+
+    looked, questions = look(answer, contract=Contract(absent=(404,)), **call)
+    assert (looked.complete, len(looked.items), len(questions)) == (False, 2, 2)
+
+
+def test_more_without_a_way_to_ask_for_it_is_no_end() -> None:
+    answer = {"data": ROWS, "more": True}
+    assert look(lambda _: answer, paging={"style": "none", "more": "more"})[0].complete is False
+    assert look(lambda _: answer, paging={"style": "none"})[0].complete is True
+
+
 def headed(question: Asked) -> object:
     number = int(question.query["page"])
     told = (f"X-Pages: {len(PAGES)}", f"X-Total: {len(ROWS)}", f"X-More: {number < len(PAGES)}")

@@ -258,6 +258,15 @@ def test_odoo_is_asked_by_posts_with_domains(
         is_found_after_its_answer_was_lost(made, "484")
         for order in ("485", "486"):
             send(order)
+        monkeypatch.delenv("ODOO_KEY")
+        questions = len(made.asked)
+        waiting = send("487")
+        assert (waiting.state, waiting.attempts.get().started_at, len(made.asked)) == (
+            State.PENDING,
+            None,
+            questions,
+        )
+        monkeypatch.setenv("ODOO_KEY", "s3cret")
         at = datetime(2026, 11, 29, 7, 42, tzinfo=UTC)
         orders = ("483", "484", "485", "486")
         assert [(one[1], one[3]) for one in listed()] == [(f"order/{order}", at) for order in orders]

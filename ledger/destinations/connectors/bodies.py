@@ -45,6 +45,12 @@ def of_question(
     return _encoded(body, form=call.body_as == "form", arrays=call.form_arrays or "index")
 
 
+def read_secrets(template: Mapping[str, Any] | None) -> None:
+    """Read every secret of a template once, so that one which is gone is known before anything starts."""
+    for _, text in placeholders.texts(template):
+        _secret(text)
+
+
 def is_secret(text: str) -> bool:
     """Say whether a text of a template names a secret instead of being one."""
     return text.startswith(("env:", "file:"))

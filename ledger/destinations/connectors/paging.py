@@ -61,6 +61,7 @@ def walk(listing: Listing, fetch: Fetch, *, place: Place | None = None) -> Itera
             raise IncompletePull(f"The list has more than {listing.max_pages} pages.")
         read.steps.add(step)
         page = fetch(step, read.pages - before)
+        _refuse_broken_end(listing, page, read)
         items = [] if page.absent else items_of(page.body, listing)
         items = _after_overlap(listing, items, read)
         _refuse_restart(items, read)
@@ -72,6 +73,14 @@ def walk(listing: Listing, fetch: Fetch, *, place: Place | None = None) -> Itera
             yield ListPage(items, None if step is None else _place(step, read))
         if why:
             raise IncompletePull(why)
+
+
+def _refuse_broken_end(listing: Listing, page: Page, read: _Read) -> None:
+    """Refuse "no such" where the list said that it goes on: only numbers of ours can be past its end."""
+    paging = listing.paging
+    told = paging.style not in COUNTED or paging.more or paging.pages or paging.overlap
+    if page.absent and read.pages and told:
+        raise IncompletePull("The list was to go on, and what it goes on with is not there.")
 
 
 def _following(listing: Listing, page: Page, items: list[object], read: _Read) -> tuple[Step | None, str]:

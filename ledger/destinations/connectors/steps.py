@@ -57,9 +57,11 @@ def first(paging: Paging) -> Step:
 def following(paging: Paging, page: Page, reached: Reached, *, url: httpx.URL, id: str) -> Step | None:
     """Return what to ask for after a page, None at the end; raises IncompletePull where neither is known."""
     more = None if paging.more is None else _truth(page.tells(paging.more))
-    if more is False or paging.style == "none":
+    if more is False:
         return None
     match paging.style:
+        case "none":
+            step = None
         case "page":
             step = _counted_page(paging, page, reached)
         case "offset":
