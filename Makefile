@@ -25,6 +25,7 @@ test: $(DEVELOPMENT)
 
 test-long: $(DEVELOPMENT)
 	command -v npm >/dev/null || bash .ci/need npm /usr/bin/npm
+	bash .ci/need nodejs /usr/bin/node
 	$(PYTEST) -m long
 
 test-postgres15: $(DEVELOPMENT)

@@ -18,6 +18,7 @@ class _Kept(NamedTuple):
 
 _KEPT = {
     "tieout_client.py": _Kept("client.py", "#", "text/x-python; charset=utf-8"),
+    "tieout_client.mjs": _Kept("client.mjs", "//", "text/javascript; charset=utf-8"),
 }
 
 

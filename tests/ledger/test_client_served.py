@@ -13,7 +13,7 @@ from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.doors import serving as serving
 
-SERVED = {"tieout_client.py": CLIENT}
+SERVED = {"tieout_client.py": CLIENT, "tieout_client.mjs": CLIENT.with_suffix(".mjs")}
 
 
 @pytest.mark.parametrize("name", SERVED)
@@ -28,7 +28,10 @@ def test_it_is_served_whole_with_version_and_digest_and_not_twice(api: Api, name
     assert answer.headers["ETag"] == f'"{digest}"'
     again = httpx.get(address, headers={"If-None-Match": answer.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
-    compile(text, name, "exec") if name.endswith(".py") else None
+
+
+def test_both_languages_have_one_version() -> None:
+    assert f'VERSION = "{client.__version__}"' in SERVED["tieout_client.mjs"].read_text()
 
 
 def test_no_other_file_is_served(api: Api) -> None:

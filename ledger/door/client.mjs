@@ -1,0 +1,590 @@
+/**
+ * Tieout's client in one file: Node 18 and newer, no dependencies. See docs/clients.md.
+ *
+ *     const tieout = new Tieout(); // TIEOUT_URL and TIEOUT_TOKEN (or TIEOUT_TOKEN_FILE); {url, token} do as well
+ *     const what = { type: "reminder.send", key: "reminder/483/1", payload: body };
+ *     const op = await tieout.operation(what, async (op) => { // claimed and started
+ *       const sent = await mail.send(body, { idempotencyKey: op.idempotencyKey });
+ *       await op.succeeded(sent.id);
+ *     });
+ *
+ * The work is called only where it may be done now, and makes one effect. Kill the process at any line and run it
+ * again: what was claimed and what was said are on disk (TIEOUT_SPOOL) before they are told.
+ */
+
+import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { link, mkdir, open, readFile, readdir, rename, unlink } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+export const VERSION = "0.1.0";
+
+/** @typedef {Record<string, any>} Json */
+/** @typedef {"proceed" | "wait" | "hold" | "skip" | "refuse"} Decision */
+/**
+ * @typedef {object} Members
+ * @property {string} type
+ * @property {string} key
+ * @property {Json | null} payload the same at each try; null claims a correction by its key
+ * @property {string} [amount] text, such as "1240.00", with its currency
+ * @property {string} [currency]
+ * @property {Json} [source]
+ * @property {string} [description]
+ * @property {string} [subject]
+ * @property {number} [lease_s] seconds
+ */
+
+const PAUSE_MAX_MS = 5000;
+/** What fails before a byte of a request is sent, beside what fails in connecting. */
+const NOT_SENT = new Set([
+  "UND_ERR_CONNECT_TIMEOUT",
+  "CERT_HAS_EXPIRED",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "ERR_TLS_CERT_ALTNAME_INVALID",
+]);
+
+/** Whatever this client throws. */
+export class TieoutError extends Error {
+  name = this.constructor.name;
+}
+/** Tieout cannot be asked now. Nothing was done; run it again later. */
+export class TieoutUnavailable extends TieoutError {}
+/** The work ended without a word. Tieout was told that it may have happened. */
+export class NothingSaid extends TieoutError {}
+/** The lease has ended: start nothing more, and say what came back all the same. */
+export class LeaseLost extends TieoutError {}
+/** The spool folder cannot be used; the words say what is not on disk because of it. */
+export class SpoolError extends TieoutError {}
+/** Tieout refused a call; `status`, `type` and `body` are those of its problem document. */
+export class Problem extends TieoutError {
+  /** @param {number} status @param {Json} body */
+  constructor(status, body) {
+    const wrong = (body.errors ?? []).map((/** @type {Json} */ one) => ` ${one.path}: ${one.problem}`).join("");
+    const said = body.detail ?? "It sent no problem document: does TIEOUT_URL lead to Tieout itself?";
+    super(`Tieout answered ${status}: ${said}${wrong}`);
+    this.status = status;
+    this.body = body;
+    this.type = kindOf(body);
+  }
+}
+
+/** @param {Json} body */
+const kindOf = (body) => String(body.type ?? "").split("/").at(-1);
+/** @param {number} ms */
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+/** @param {string} text */
+const digest = (text) => createHash("sha256").update(text).digest("hex");
+
+/**
+ * Say whether an error proves that no byte was sent; whatever else it carries denies it.
+ * @param {any} error
+ * @returns {boolean}
+ */
+export function notSent(error) {
+  if (!(error instanceof Error)) return false;
+  const { code, syscall, cause, errors } = /** @type {any} */ (error);
+  const inner = [...(errors ?? []), ...(cause === undefined ? [] : [cause])];
+  const proof = syscall === "connect" || syscall === "getaddrinfo" || NOT_SENT.has(code);
+  const carries = error instanceof AggregateError || (error instanceof TypeError && error.message === "fetch failed");
+  return (proof || (carries && inner.length > 0)) && inner.every(notSent);
+}
+
+/** A private folder of small files, each a fact that must outlive this process; the Python client reads it, too. */
+class Spool {
+  /** @param {string} folder */
+  constructor(folder) {
+    this.folder = folder;
+  }
+
+  /**
+   * Put a fact on disk, whole and durable; with `first`, false where one of that name is there.
+   * @param {string} name @param {Json} fact
+   */
+  async write(name, fact, { first = false } = {}) {
+    const temporary = join(this.folder, `.${randomUUID()}`);
+    try {
+      await mkdir(this.folder, { recursive: true, mode: 0o700 });
+      await this.#flushed(temporary, "wx", JSON.stringify({ v: 1, ...fact }));
+      if (!first) await rename(temporary, join(this.folder, name));
+      else if (!(await this.#linked(temporary, name))) return false;
+      await this.#flushed(this.folder, "r");
+    } catch (error) {
+      throw new SpoolError(`The spool folder ${this.folder} cannot be written: ${/** @type {any} */ (error).code}.`);
+    } finally {
+      await unlink(temporary).catch(() => {});
+    }
+    return true;
+  }
+
+  /** @param {string} path @param {string} how @param {string} [text] */
+  async #flushed(path, how, text) {
+    const file = await open(path, how, 0o600);
+    try {
+      if (text !== undefined) await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** @param {string} temporary @param {string} name */
+  async #linked(temporary, name) {
+    try {
+      await link(temporary, join(this.folder, name));
+      return true;
+    } catch (error) {
+      if (/** @type {any} */ (error).code === "EEXIST") return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Return a fact, or null. What cannot be read is set aside and said.
+   * @param {string} name @returns {Promise<Json | null>}
+   */
+  async read(name) {
+    let text;
+    try {
+      text = await readFile(join(this.folder, name), "utf8");
+    } catch (error) {
+      const { code } = /** @type {any} */ (error);
+      if (code === "ENOENT" || code === "ENOTDIR") return null;
+      throw new SpoolError(`The spool folder ${this.folder} cannot be read: ${code}.`);
+    }
+    try {
+      const fact = JSON.parse(text);
+      if (fact?.v === 1) return fact;
+    } catch {} // set aside below
+    await this.aside(name, "unreadable", "It cannot be read.");
+    return null;
+  }
+
+  /** @param {string} name */
+  async remove(name) {
+    await unlink(join(this.folder, name)).catch(() => {}); // what stays is told again, which changes nothing
+  }
+
+  /**
+   * Keep a file out of the way, for a person to look at.
+   * @param {string} name @param {string} kind @param {string} why
+   */
+  async aside(name, kind, why) {
+    await rename(join(this.folder, name), join(this.folder, `${name}.${kind}`)).catch(() => {});
+    console.error(`tieout: ${join(this.folder, `${name}.${kind}`)}: ${why} Look at it, then remove it.`);
+  }
+
+  /** @param {RegExp} pattern @returns {Promise<string[]>} */
+  async names(pattern) {
+    const all = await readdir(this.folder).catch(() => /** @type {string[]} */ ([]));
+    return all.filter((name) => !name.startsWith(".") && pattern.test(name)).sort();
+  }
+}
+
+/** One operation, as Tieout answers for it. */
+export class Operation {
+  /** @type {Json} */ #attempt = {};
+  /** @type {Json} */ #claim;
+  #client;
+  #name;
+  #endsAt = Infinity;
+  #gone = false;
+  /** @type {NodeJS.Timeout | undefined} */ #timer;
+
+  /** @param {Tieout} client @param {Json} claim */
+  constructor(client, claim) {
+    this.#client = client;
+    this.#claim = claim;
+    this.type = String(claim.type);
+    this.key = String(claim.key);
+    /** @type {Decision | ""} */ this.decision = "";
+    this.why = "";
+    /** @type {string | null} */ this.case = null;
+    /** @type {string | null} */ this.retryAt = null;
+    /** @type {string[]} */ this.changed = [];
+    /** @type {Json} */ this.operation = {};
+    /** @type {Json | undefined} */ this.payload = claim.payload;
+    /** @type {string | null} */ this.said = null;
+    this.#name = digest(`${client.url}\n${this.type}\n${this.key}`).slice(0, 32);
+  }
+
+  /** Whether the work is to be done now, here. */
+  get proceed() {
+    return this.decision === "proceed";
+  }
+  /** The key to send to the destination. @returns {string | undefined} */
+  get idempotencyKey() {
+    return this.#attempt.idempotency_key;
+  }
+  /** The destination's own number for it, where it is known. @returns {string | null} */
+  get reference() {
+    return this.operation.destination_reference ?? null;
+  }
+  /** Whether the lease has ended: start nothing more, and say what came back all the same. */
+  get lost() {
+    return this.#gone || performance.now() >= this.#endsAt;
+  }
+
+  /** The destination confirmed it, under its own reference. @param {string} [reference] @param {Json} [members] */
+  async succeeded(reference, members = {}) {
+    await this.#say("succeeded", { destination_reference: reference, ...members });
+  }
+  /** The destination took it, and it is not final. @param {string} [reference] @param {Json} [members] */
+  async accepted(reference, members = {}) {
+    await this.#say("accepted", { destination_reference: reference, ...members });
+  }
+  /** It is proved that nothing was done: a refused connection, 429 (with `retry_after_s`). @param {Json} [members] */
+  async retryable(members = {}) {
+    await this.#say("retryable", members);
+  }
+  /** The destination refused it for good: `http_status`, `error_code`, `message`. @param {Json} [members] */
+  async rejected(members = {}) {
+    await this.#say("rejected", members);
+  }
+  /** It may have happened. @param {Json} [members] */
+  async uncertain(members = {}) {
+    await this.#say("uncertain", members);
+  }
+
+  /** The work goes on: the lease lasts longer. LeaseLost where it has ended. @param {number} [lease_s] seconds */
+  async heartbeat(lease_s = this.#claim.lease_s) {
+    const patienceMs = Math.max((this.#endsAt - performance.now()) / 3, 0);
+    const body = { token: this.#attempt.token, ...(lease_s ? { lease_s } : {}) };
+    const answer = await this.#client._ask("POST", `attempts/${this.#attempt.id}/heartbeat`, body, patienceMs);
+    if (answer.status === 409) {
+      this.#gone = true;
+      throw new LeaseLost(`${this.type} ${this.key}: ${answer.body.detail}`);
+    }
+    this.#lasts(good(answer).attempt);
+  }
+
+  /** @param {(op: Operation) => any} work @param {boolean} heartbeat */
+  async _run(work, heartbeat) {
+    await this.#begin();
+    if (!this.proceed) return;
+    if (heartbeat) this.#beat();
+    try {
+      await work(this);
+    } catch (error) {
+      await this.#failed(/** @type {any} */ (error));
+      throw error;
+    } finally {
+      clearTimeout(this.#timer);
+    }
+    if (this.said !== null) return;
+    await this.uncertain({ error_code: "nothing_said", message: "The work ended without saying what came back." });
+    throw new NothingSaid(
+      `${this.type} ${this.key}: the work ended and did not say what came back, so Tieout was told that it may have ` +
+        "happened. Call op.succeeded(reference), or what else it was, and await it.",
+    );
+  }
+
+  /** @param {any} error */
+  async #failed(error) {
+    if (this.said !== null) return;
+    const known = String(error?.cause?.code ?? error?.code ?? error?.name ?? "error");
+    const code = known.replace(/[^!-~]/g, "_").slice(0, 100);
+    if (notSent(error)) await this.retryable({ error_code: code, message: `${code}, before a byte was sent.` });
+    else await this.uncertain({ error_code: code, message: `${code}: it may have happened.` });
+  }
+
+  #beat() {
+    this.#timer = setTimeout(
+      async () => {
+        try {
+          await this.heartbeat();
+        } catch (error) {
+          this.#gone = this.lost || !(error instanceof TieoutUnavailable);
+          if (this.#gone) return console.error(`tieout: ${/** @type {Error} */ (error).message}`);
+        }
+        if (this.said === null) this.#beat();
+      },
+      Math.max((this.#endsAt - performance.now()) / 3, 50),
+    );
+    this.#timer.unref();
+  }
+
+  async #begin() {
+    const { spool } = this.#client;
+    await this.#client._tellAll();
+    for (const name of await spool.names(new RegExp(`^${this.#name}.*\\.(open|outcome)(\\.unreadable)?$`))) {
+      const fact = name.endsWith(".unreadable") ? null : await spool.read(name);
+      const why = `What was done for it is not told to Tieout yet: ${join(spool.folder, name)}.`;
+      const done = fact?.outcome?.outcome === "succeeded";
+      return this.#stands(done ? "skip" : "wait", { why, operation: fact?.outcome });
+    }
+    try {
+      await this.#claimed();
+      if (this.proceed) await this.#start();
+    } catch (error) {
+      if (!(error instanceof TieoutUnavailable)) throw error;
+      throw new TieoutUnavailable(`${error.message} Nothing was done for ${this.type} ${this.key}.`);
+    }
+  }
+
+  async #claimed() {
+    const { spool } = this.#client;
+    const name = `${this.#name}.claim`;
+    for (;;) {
+      const kept = await spool.read(name);
+      if (kept === null) {
+        await spool.write(name, { attempt_id: randomUUID() }, { first: true });
+        continue;
+      }
+      const asked = { ...this.#claim, attempt_id: kept.attempt_id };
+      const answer = await this.#client._ask("POST", "operations/claim", asked);
+      const { decision } = answer.body;
+      if (decision !== "proceed") await spool.remove(name);
+      if (kindOf(answer.body) === "attempt-id-elsewhere") continue;
+      if (!decision) good(answer);
+      this.payload = answer.body.payload ?? this.payload;
+      this.#attempt = answer.body.attempt ?? {};
+      return this.#stands(decision ?? "refuse", answer.body);
+    }
+  }
+
+  /** Have it on record that the first byte may go. Whatever keeps it from that, nothing was sent. */
+  async #start() {
+    const askedAt = performance.now();
+    const body = { token: this.#attempt.token, start_id: randomUUID() };
+    let answer;
+    try {
+      answer = await this.#client._ask("POST", `attempts/${this.#attempt.id}/start`, body);
+    } catch (error) {
+      const message = "Nothing was sent: Tieout did not confirm the start.";
+      await this.#client._keep(...this.#fact("retryable", { error_code: "not_started", message }));
+      throw error;
+    }
+    if (answer.status === 409) {
+      await this.#client.spool.remove(`${this.#name}.claim`);
+      const { decision } = answer.body;
+      return this.#stands(decision && decision !== "proceed" ? decision : "wait", answer.body);
+    }
+    const { attempt } = good(answer);
+    this.#attempt.since = [askedAt, Date.parse(attempt.started_at)];
+    this.#lasts(attempt);
+  }
+
+  /** Count the lease from before the start: it never ends later here. @param {Json} attempt */
+  #lasts(attempt) {
+    const [askedAt, startedAt] = this.#attempt.since;
+    this.#endsAt = askedAt + Date.parse(attempt.lease_expires_at) - startedAt;
+  }
+
+  /** @param {Decision} decision @param {Json} body */
+  #stands(decision, body) {
+    this.decision = decision;
+    this.why = String(body.why ?? body.detail ?? "");
+    this.case = body.case ?? null;
+    this.retryAt = body.retry_at ?? null;
+    this.changed = body.changed ?? [];
+    this.operation = body.operation ?? {};
+  }
+
+  /** @param {string} outcome @param {Json} members @returns {[string, Json]} */
+  #fact(outcome, members) {
+    const { id, token } = this.#attempt;
+    const about = { url: this.#client.url, type: this.type, key: this.key, attempt: { id, token } };
+    return [`${this.#name}.${digest(token).slice(0, 16)}.outcome`, { ...about, outcome: { outcome, ...members } }];
+  }
+
+  /** @param {string} outcome @param {Json} members */
+  async #say(outcome, members) {
+    const what = `${this.type} ${this.key}`;
+    if (!this.proceed) throw new TieoutError(`${what} was not yours to do (${this.decision}).`);
+    if (this.said !== null) throw new TieoutError(`${what}: ${this.said} was said already, and stands.`);
+    this.said = outcome;
+    const [name, fact] = this.#fact(outcome, members);
+    const kept = await this.#client._keep(name, fact);
+    const answer = await this.#client._told(name, fact, kept);
+    this.operation = answer?.operation ?? this.operation;
+    await this.#client.spool.remove(`${this.#name}.claim`);
+  }
+}
+
+/** @typedef {{status: number, body: Json}} Answer */
+
+/** @param {Answer} answer @returns {Json} */
+function good(answer) {
+  if (answer.status >= 300) throw new Problem(answer.status, answer.body);
+  return answer.body;
+}
+
+/** One Tieout, asked with one token. */
+export class Tieout {
+  #token;
+  #patienceMs;
+  #timeoutMs;
+
+  /**
+   * What is not given is taken from the environment. `patience_s` bounds a call with its repetitions, in seconds.
+   * @param {{url?: string, token?: string, spool?: string, patience_s?: number, timeout_s?: number}} [given]
+   */
+  constructor({ url, token, spool, patience_s = 30, timeout_s = 10 } = {}) {
+    const { TIEOUT_URL, TIEOUT_TOKEN, TIEOUT_TOKEN_FILE, TIEOUT_SPOOL, XDG_STATE_HOME } = process.env;
+    this.url = (url ?? TIEOUT_URL ?? "").replace(/\/+$/, "");
+    if (!/^https?:/.test(this.url)) {
+      throw new TieoutError("Give url, or set TIEOUT_URL, such as https://tieout.example.com.");
+    }
+    const found = token ?? (TIEOUT_TOKEN_FILE ? readFileSync(TIEOUT_TOKEN_FILE, "utf8") : TIEOUT_TOKEN);
+    this.#token = (found ?? "").trim();
+    if (!this.#token) throw new TieoutError("Give token, or set TIEOUT_TOKEN or TIEOUT_TOKEN_FILE.");
+    this.#patienceMs = patience_s * 1000;
+    this.#timeoutMs = timeout_s * 1000;
+    const state = XDG_STATE_HOME ?? join(homedir(), ".local", "state");
+    this.spool = new Spool(spool ?? TIEOUT_SPOOL ?? join(state, "tieout"));
+  }
+
+  /**
+   * Do the work once: call it where it may be done now, and return the operation in every case.
+   * With `heartbeat`, the lease is extended for as long as the work runs.
+   * @param {Members & {heartbeat?: boolean}} members @param {(op: Operation) => any} work
+   */
+  async operation({ heartbeat = false, ...members }, work) {
+    const claim = Object.fromEntries(Object.entries(members).filter(([, value]) => value != null));
+    const op = new Operation(this, claim);
+    await op._run(work, heartbeat);
+    return op;
+  }
+
+  /** Hand over what Tieout performs; return the answer with its `decision`. @param {Members} members */
+  async submit(members) {
+    const answer = await this._ask("POST", "operations", members);
+    return answer.body.decision ? answer.body : good(answer);
+  }
+
+  /** Return an operation as it stands, with its attempts. @param {string} id */
+  async get(id) {
+    return good(await this._ask("GET", `operations/${id}`));
+  }
+
+  /**
+   * Ask for a new operation in place of another one; the same again is the same.
+   * @param {string} id @param {Json} members
+   */
+  async correction(id, members) {
+    return good(await this._ask("POST", `operations/${id}/correction`, members));
+  }
+
+  /** Tell Tieout what is on disk for it, and return the names of the files that remain. */
+  async flush() {
+    await this._tellAll(this.#patienceMs);
+    return this.spool.names(/\.(open|outcome|unreadable|refused|doubled)$/);
+  }
+
+  /**
+   * Return a final answer; TieoutUnavailable where none comes in time.
+   * @param {string} method @param {string} path @param {Json} [body] @returns {Promise<Answer>}
+   */
+  async _ask(method, path, body, patienceMs = this.#patienceMs) {
+    const until = performance.now() + patienceMs;
+    for (let pauseMs = 200; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MAX_MS)) {
+      const { answer, why, askedMs } = await this.#once(method, path, body);
+      if (answer) return answer;
+      const waitMs = Math.max(askedMs ?? 0, pauseMs * (0.5 + Math.random() / 2));
+      if (performance.now() + waitMs > until) {
+        throw new TieoutUnavailable(`Tieout at ${this.url} cannot be asked now (${why}).`);
+      }
+      await sleep(waitMs);
+    }
+  }
+
+  /**
+   * @param {string} method @param {string} path @param {Json} [body]
+   * @returns {Promise<{answer?: Answer, why?: string, askedMs?: number}>}
+   */
+  async #once(method, path, body) {
+    let response, text;
+    try {
+      response = await fetch(`${this.url}/api/v1/${path}`, {
+        method,
+        headers: {
+          Authorization: `Bearer ${this.#token}`,
+          "Content-Type": "application/json",
+          "User-Agent": `tieout-client-js/${VERSION}`,
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        redirect: "manual", // a token belongs to one address
+        signal: AbortSignal.timeout(this.#timeoutMs),
+      });
+      text = await response.text();
+    } catch (error) {
+      const { cause, name } = /** @type {any} */ (error);
+      return { why: cause?.code ?? name };
+    }
+    /** @type {Json | null} */ let told = null;
+    try {
+      told = JSON.parse(text);
+    } catch {} // no JSON
+    const { status } = response;
+    const undecided = told?.retry === "wait" && told.decision == null;
+    const again = status >= 500 || [408, 425, 429].includes(status) || undecided;
+    if (!again && (told !== null || status >= 300)) return { answer: { status, body: told ?? {} } };
+    return { why: `it answered ${status}`, askedMs: 1000 * (Number(response.headers.get("Retry-After")) || 0) };
+  }
+
+  /** Put what was said on disk; false where the disk does not take it. @param {string} name @param {Json} fact */
+  async _keep(name, fact) {
+    try {
+      await this.spool.write(name, fact, { first: true });
+      return true;
+    } catch (error) {
+      console.error(`tieout: ${/** @type {Error} */ (error).message}`);
+      return false;
+    }
+  }
+
+  /**
+   * Tell what was just said; what cannot be told now stays on disk. SpoolError where it is nowhere.
+   * @param {string} name @param {Json} fact @param {boolean} kept @returns {Promise<Json | null>}
+   */
+  async _told(name, fact, kept) {
+    try {
+      return (await this.#tell(name, fact)).body;
+    } catch (error) {
+      if (!(error instanceof TieoutUnavailable)) throw error;
+      const what = `${fact.type} ${fact.key}`;
+      if (!kept) {
+        throw new SpoolError(
+          `${what}: ${JSON.stringify(fact.outcome)} is neither on disk (${this.spool.folder}) nor with Tieout. ` +
+            `${error.message} Keep this line, and tell a person.`,
+        );
+      }
+      console.error(`tieout: ${what}: what came back is on disk, and told later. ${error.message}`);
+      return null;
+    }
+  }
+
+  /** Tell what is on disk for this Tieout. What was done unasked, the Python client tells. */
+  async _tellAll(patienceMs = 0) {
+    let failures = 0;
+    for (const name of await this.spool.names(/\.outcome$/)) {
+      const fact = await this.spool.read(name);
+      if (!fact?.attempt || fact.url !== this.url || failures === 3) continue;
+      try {
+        await this.#tell(name, fact, patienceMs);
+      } catch (error) {
+        if (!(error instanceof TieoutUnavailable)) throw error;
+        failures += 1;
+      }
+    }
+  }
+
+  /** @param {string} name @param {Json} fact @param {number} [patienceMs] */
+  async #tell(name, { type, key, attempt, outcome }, patienceMs) {
+    const body = { token: attempt.token, ...outcome };
+    const answer = await this._ask("POST", `attempts/${attempt.id}/outcome`, body, patienceMs);
+    const { message } = new Problem(answer.status, answer.body);
+    if (answer.status === 401 || answer.status === 403) {
+      console.error(`tieout: ${type} ${key} cannot be told: ${message}`);
+    } else if (answer.status < 300 || answer.body.decision) {
+      // What comes late is kept as evidence.
+      if (answer.status >= 300) console.error(`tieout: ${type} ${key}: ${answer.body.detail}`);
+      await this.spool.remove(name);
+    } else await this.spool.aside(name, "refused", message);
+    return answer;
+  }
+}
