@@ -32,6 +32,14 @@ def test_an_empty_system_invites(database: Database) -> None:
     page = browser_of("ann").get("/").content.decode()
     assert "Nothing here yet" in page
     assert "POST /api/v1/operations" in page
+    assert "TIEOUT_URL=http://testserver" in page
+
+
+@pytest.mark.parametrize("name", ["tieout_client.py", "tieout_client.mjs"])
+def test_whoever_is_signed_in_finds_the_client(database: Database, name: str) -> None:
+    page = browser_of("vic").get("/queue/").content.decode()
+    (address,) = set(re.findall(rf'href="(/client/{re.escape(name)})" download', page))
+    assert Client().get(address).status_code == 200
 
 
 def test_the_front_door_leads_to_the_queue(durban: stories.Durban) -> None:
