@@ -11,7 +11,7 @@ COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet -
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(CORES) --dist=loadgroup
 
-.PHONY: demo serve test test-long test-postgres15 check bench dev lock
+.PHONY: demo serve test test-long test-postgres15 check bench promise dev lock
 
 demo: $(RUNTIME)
 	exec $(BIN)/python -m config.demo
@@ -44,6 +44,10 @@ check: $(DEVELOPMENT)
 # BENCH="--readme" prints the README's tables; --help names the rest.
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m tests.bench $(BENCH)
+
+# Adds to docs/api-v1.json what is new in the API; refuses to take anything back.
+promise: $(DEVELOPMENT)
+	$(BIN)/python -m tests.promise
 
 dev: $(DEVELOPMENT)
 
