@@ -19,7 +19,8 @@ class Books:
     """What the server knows and was asked; tokens are numbered, so that a test can name them.
 
     `rotates`: a refresh token serves once. `hold`: an answer to a token request waits for it, with what was
-    given already counted. `says`: what the token endpoint answers instead, as status and body.
+    given already counted. `refuses`: no access token is taken. `says`: what the token endpoint answers
+    instead, as status and body.
     """
 
     url: str = ""
@@ -27,6 +28,7 @@ class Books:
     life_s: int | None = 3600
     hold: threading.Event | None = None
     says: tuple[int, str] | None = None
+    refuses: bool = False
     refresh_tokens: set[str] = field(default_factory=lambda: {SIGNED_IN})
     good: set[str] = field(default_factory=set)
     asked: list[dict[str, str]] = field(default_factory=list)
@@ -61,7 +63,7 @@ class Books:
         """Answer the destination: a POST makes an effect, a GET finds none."""
         with self.lock:
             self.calls.append(authorization.removeprefix("Bearer "))
-            if self.calls[-1] not in self.good:
+            if self.refuses or self.calls[-1] not in self.good:
                 return 401, '{"message": "The token is not good."}'
             if method == "GET":
                 return 200, '{"data": []}'

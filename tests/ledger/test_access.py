@@ -30,6 +30,7 @@ from tests.databases import Clock, Database
 from tests.ledger.sessions import at_once
 from tests.ledger.wires import looking
 from tests.ledger.wires import sending as a_send
+from tests.proxies import proxying
 from tests.tokens import CLIENT, SECRET, SIGNED_IN, Books, serving_tokens
 from tests.workers import until
 
@@ -232,6 +233,38 @@ def test_a_good_token_that_is_refused_makes_the_try_retryable_and_the_next_has_a
     assert make.again(second).state == State.COMPLETED
     assert ours.books.effects == [first.key, second.key]
     assert len(ours.books.asked) == 2
+
+
+def test_however_long_it_waits_a_second_refusal_in_a_row_refuses_us(ours: Ours) -> None:
+    first, second = operation(1, retry={"base": "5m"}), operation(2, retry={"base": "5m"})
+    ours.send()
+    for refused in (first, second):
+        ours.clock.advance(301)
+        ours.books.refuses = True
+        sending.send(refused.pk)
+        assert not Pause.objects.exists()
+        ours.clock.advance(301)
+        if refused is first:  # taken again: the next refusal is a first one
+            ours.books.refuses = False
+        sending.send(refused.pk)
+    assert make.again(first).state == State.COMPLETED
+    assert [one.outcome for one in second.attempts.order_by("number")] == [
+        Outcome.RETRYABLE,
+        Outcome.REJECTED,
+    ]
+    assert Pause.objects.get().http_status == 401
+
+
+def test_a_token_is_asked_for_on_the_destinations_own_way(ours: Ours) -> None:
+    with proxying() as proxy:
+        ours.reach()
+        reached = {**ours.row.connection, "proxy": proxy.url}
+        Destination.objects.update(connection=reached)
+        assert ours.send().status == 201
+    assert [request.split(b" ")[1].rpartition(b"/")[2] for request in proxy.requests] == [
+        b"token",
+        b"invoices",
+    ]
 
 
 def test_a_look_asks_again_at_once_for_it_makes_no_effect(ours: Ours) -> None:
