@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, connection
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError
 from psycopg.rows import DictRow
 
 from ledger.actions import accepting, kinds, recording, statements
@@ -27,6 +27,8 @@ Answer = Reply | Exception
 
 UNDONE = "40"
 """The class of what PostgreSQL says where it has undone a transaction and goes on: a dead-lock, say."""
+GONE = ("08", "57P")
+"""The classes of what is said of a server, or a way to it, that ends."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,7 @@ def _written(name: str, items: Sequence[Mapping[str, Any]], *, actor: str) -> di
         return {row["at"]: row for row in statements.run_for_all(name, values)}
     except DatabaseError as error:
         # One item has undone all, or a lease was lost by waiting: each then goes alone.
-        undone = (getattr(error.__cause__, "sqlstate", None) or "").startswith(UNDONE)
-        if not undone and not isinstance(error, IntegrityError | DataError):
+        if not _state(error).startswith(UNDONE) and not isinstance(error, IntegrityError | DataError):
             raise
         return {}
 
@@ -141,6 +142,13 @@ def _each(answer: Callable[[int, Any], Reply], items: Sequence[object]) -> Itera
 
 
 def _is_lost(error: Exception) -> bool:
+    """Say whether the database itself is gone, and not one statement: each further item would wait for it."""
     if not isinstance(error, OperationalError | InterfaceError):
         return False
-    return connection.connection is None or connection.connection.closed
+    state = _state(error)
+    return not state or state.startswith(GONE)
+
+
+def _state(error: Exception) -> str:
+    """Return PostgreSQL's code for an error, where it sent one."""
+    return getattr(error.__cause__, "sqlstate", None) or ""

@@ -74,9 +74,12 @@ def one_after_the_other(database: Database, operation: Operation, first: Act, se
         return [one.result(WAIT_S), two.result(WAIT_S)]
 
 
-def until_somebody_waits(database: Database, unless: "Future[Any]") -> None:
-    """Return once a session of this database waits for another one, or what might have waited is done."""
-    query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+def until_somebody_waits(database: Database, unless: "Future[Any]", *, count: int = 1) -> None:
+    """Return once so many sessions of this database wait for others, or what might have waited is done."""
+    query = (
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' "
+        f"HAVING count(*) >= {count}"
+    )
     deadline = time.monotonic() + WAIT_S
     with closing(psycopg.connect(database.superuser_url, autocommit=True)) as watch:
         while not unless.done() and watch.execute(query).fetchone() is None:

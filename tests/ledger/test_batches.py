@@ -310,3 +310,35 @@ def test_a_batch_counts_as_many_requests_as_it_has_items(shop: Api) -> None:
     more = shop.post("operations/claim-batch", b'{"items": [%b]}' % b",".join([item("count/3")] * 3))
     assert problem(more, 429, "too-many-requests")["detail"].endswith("seconds.")
     assert not Operation.objects.filter(key="count/3").exists()
+
+
+DIES = """
+CREATE FUNCTION dies() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END';
+CREATE TRIGGER dies BEFORE {when} ON ledger_operation
+    FOR EACH ROW WHEN (NEW.key = '{key}') EXECUTE FUNCTION dies()
+"""
+
+
+@pytest.mark.parametrize(("when", "answered"), [("INSERT", None), ("UPDATE", [201, 503, 503])])
+def test_a_database_that_is_lost_on_the_way_is_told_and_the_batch_may_come_again(
+    shop: Api, when: str, answered: list[int] | None
+) -> None:
+    """In the statement for all nothing was done; in one that goes alone, the items before it were."""
+    keys = [f"dies/{when}/{number}" for number in range(3)]
+    shop.outcome(shop.claimed(keys[2]), "succeeded", destination_reference="INV-1")
+    if when == "UPDATE":
+        shop.outcome(shop.claimed(keys[1]), "retryable", retry_after_s=0)
+        shop.clock.advance(30)
+    bodies = [item(key, attempt_id=str(uuid.uuid4())) for key in keys]
+    shop.clock.database.as_owner(DIES.format(when=when, key=keys[1]))
+    try:
+        answer = shop.post("operations/claim-batch", b'{"items": [%b]}' % b",".join(bodies))
+    finally:
+        shop.clock.database.as_owner("DROP TRIGGER dies ON ledger_operation", "DROP FUNCTION dies()")
+    if answered is None:
+        assert problem(answer, 503, "unavailable")["retry"] == "wait"
+    else:
+        assert [one["status"] for one in answer.json()["items"]] == answered
+    again = in_one_batch(shop, "operations/claim-batch", bodies)
+    assert [one["decision"] for one in again] == ["proceed", "proceed", "skip"]
