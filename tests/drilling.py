@@ -18,7 +18,12 @@ from reconcile.configuration import configure
 from tests.sandboxes import Sandbox
 
 DURBAN = (Path(__file__).parent.parent / "config" / "demo" / "durban.toml").read_text()
-SHORT = {'settle = "10s"': 'settle = "0s"', "&limit=200": "&limit=2", "attempts = 1\n": "attempts = 5\n"}
+SHORT = {
+    "rate = { per_second = 10, concurrency = 4 }\n": "",
+    'settle = "10s"': 'settle = "0s"',
+    "&limit=200": "&limit=2",
+    "attempts = 1\n": "attempts = 5\n",
+}
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ledger.drills.trying import NEARLY, Evidence
+from ledger.drills.trying import AT_ONCE, NEARLY, Evidence
 from ledger.models import OperationType
 from ledger.rules.drills import Promise, Result, Tried
 from ledger.rules.records import Found
@@ -55,7 +55,7 @@ def _of_the_key(kind: OperationType, evidence: Evidence) -> Iterator[Result]:
     yield _same_key(evidence)
     yield _marked(kind, evidence)
     yield _changed_data(kind, evidence)
-    yield _at_once(evidence)
+    yield _at_once(kind, evidence)
     yield _lost(evidence)
     kept = contract.key_retention_s
     words = "nothing is promised." if kept is None else f"promised for {kept / 3600:g} h, not proved."
@@ -129,10 +129,13 @@ def _changed_data(kind: OperationType, evidence: Evidence) -> Result:
     return _held(promise, did) if as_said and not made else _broken(promise, did)
 
 
-def _at_once(evidence: Evidence) -> Result:
+def _at_once(kind: OperationType, evidence: Evidence) -> Result:
     if "at-once" not in evidence.heard:
         return _untried(Promise.AT_ONCE, "One key had made two records already.")
-    return _one_record(Promise.AT_ONCE, evidence, "at-once", sent="Ten at once under one key")
+    rate = kind.destination.reach.rate
+    limited = rate.per_second is not None or (rate.concurrency or AT_ONCE) < AT_ONCE
+    how = "as close together as its rate allows" if limited else "at once"
+    return _one_record(Promise.AT_ONCE, evidence, "at-once", sent=f"Ten under one key, {how},")
 
 
 def _lost(evidence: Evidence) -> Result:

@@ -6,12 +6,16 @@ from typing import Any
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.destinations.connectors.base import Connector, SendRequest, connector_for, refuse_open_transaction
+from ledger.destinations.connectors.base import SendRequest, connector_for, refuse_open_transaction
+from ledger.destinations.pacing import NoRoom, admitted
 from ledger.models import Drill, Operation, OperationType
 from ledger.rules.calls import DrillSample, SendCall
 from ledger.rules.outcomes import Answer, Report, classify
 from ledger.rules.records import Found
 from ledger.rules.states import Outcome
+
+PATIENCE_S = 60.0
+"""How long one call of a drill waits for room at its destination, which others may be calling, too."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,6 @@ class Range:
         )
         return Probe(operation, written)
 
-    def connector(self) -> Connector:
-        """Return a connector, made anew; raises ConfigurationError."""
-        return connector_for(self.kind.destination)
-
     def send(self, probe: Probe, *, under: Probe | None = None, hang_up: bool = False) -> Heard:
         """Send once, under its own key or another's; what may exist from now on is on record before."""
         actions.note_sending(self.drill, [probe.reference])
@@ -98,7 +98,7 @@ class Range:
 
     def look(self, probe: Probe) -> Found:
         """Ask what the destination holds for a reference, and judge it as for an operation."""
-        return lookups.ask(probe.operation, contract=self.kind.promises)
+        return lookups.ask(probe.operation, contract=self.kind.promises, patience_s=PATIENCE_S)
 
     def _exchange(
         self,
@@ -133,7 +133,11 @@ class Range:
         return Heard(report, silent=answer.stage == "silent")
 
     def _answer(self, request: SendRequest) -> Answer:
+        destination = self.kind.destination
         try:
-            return self.connector().send(request)
+            with admitted(destination, wait_s=PATIENCE_S) as pace:
+                return connector_for(destination, pace).send(request)
+        except NoRoom as error:
+            return Answer("not_sent", detail=error.detail)
         except Exception as error:  # noqa: BLE001 - any connector may be plugged in; what it raises proves nothing
             return Answer("silent", detail=f"The connector failed ({type(error).__name__}).")

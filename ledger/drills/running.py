@@ -17,7 +17,7 @@ from ledger.rules.calls import DrillSample
 from ledger.rules.drills import Promise, Result, Tried
 from ledger.rules.errors import TieoutError
 
-DESTINATION = 0x74696503
+DESTINATION = 0x74696504
 """Our number among PostgreSQL's advisory locks, with a second one for the destination's row."""
 ACTOR = "command line"
 

@@ -15,8 +15,9 @@ from ledger.models import Drill, DrillStep, Event, Operation
 from ledger.rules.errors import KeyMalformed
 from tests import factories as make
 from tests.databases import Database
-from tests.drilling import Drills, commanded
+from tests.drilling import Drills, commanded, held
 from tests.ledger.asking import Asked, refused
+from tests.meters import metering
 from tests.processes import Manage
 from tests.sandboxes import Sandbox
 
@@ -155,3 +156,15 @@ def test_a_destination_that_is_down_could_not_be_drilled(drills: Drills) -> None
     (drill,) = json.loads(told.stdout)["drills"]
     assert {one["tried"] for one in drill["promises"]} == {"not_tried"}
     assert "The connection was refused." in drill["promises"][0]["why"]
+
+
+def test_a_drill_keeps_to_the_destination_s_rate(drills: Drills) -> None:
+    with metering(drills.sandbox.url) as meter:
+        there = drills.kind().destination
+        there.connection = {**there.connection, "base_url": meter.url, "rate": {"concurrency": 3}}
+        there.save(update_fields=["connection"])
+        done = drills.run()
+    assert 1 < meter.most <= 3
+    assert "at_once" in held(done)
+    (why,) = [one.why for one in done.results if one.promise == "at_once"]
+    assert why.startswith("Ten under one key, as close together as its rate allows, made one record")
