@@ -56,6 +56,10 @@ class Stripe:
             request.add_header("Idempotency-Key", idempotency_key)
         return self._call(request)
 
+    def tell(self, url: str, *, secret: str) -> None:
+        """Post events there, signed, which only localstripe can."""
+        self.post("/_config/webhooks/tieout", {"url": url, "secret": secret})
+
     def clear(self) -> None:
         """Forget everything, which only localstripe can."""
         with urlopen(Request(f"{self.url}/_config/data", method="DELETE"), timeout=30):
@@ -64,7 +68,7 @@ class Stripe:
     def _call(self, request: Request) -> Any:
         request.add_header("Authorization", f"Bearer {SECRET}")
         with urlopen(request, timeout=30) as answer:
-            return json.load(answer)
+            return json.loads(answer.read() or b"null")
 
 
 @contextmanager

@@ -8,6 +8,7 @@
 | the card is declined (402)          | in doubt; its status tells that it did not happen   | 1, not paid    |
 | what is there has another amount    | differs: a person is asked                          | 1              |
 | Stripe refuses the data (400)       | it did not happen                                   | 0              |
+| the bank asks the customer          | accepted; Stripe's own webhook is a reason to look  | 1              |
 | a drill                             | no key is kept here: no guarantee, no try by a key  |                |
 | a run                               | both sides tie, what others made is unexpected      |                |
 
@@ -17,7 +18,8 @@ in the list at once. Keys are kept by another program, in `test_stripe_keys.py`.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from io import StringIO
 
 import pytest
@@ -29,7 +31,9 @@ from ledger.rules.seven import protection
 from ledger.rules.states import Evidence, Outcome, State
 from tests import factories as make
 from tests.databases import Clock
+from tests.processes import Server, Spawn
 from tests.stripes import Between, Stripe, Till, between
+from tests.workers import one_round, until
 
 SETTLE_S = 310
 OWN_LINES = """
@@ -53,6 +57,8 @@ refused = { nonsense = "yes" }
 amount = "1.00"
 currency = "EUR"
 """
+WEBHOOKS = "whsec_tieout0815"
+EVENTS = "\n[destinations.stripe.events]\n"
 WITHOUT_KEYS = {"same_key", "replay_marked", "changed_data", "lost_answer", "saves"}
 ALL_THE_SAME = {"lookup_finds", "lookup_absent", "list_whole", "rejected", "void"}
 
@@ -64,8 +70,17 @@ def wire(localstripe: Stripe) -> Iterator[Between]:
 
 
 @pytest.fixture
-def till(clock: Clock, localstripe: Stripe, wire: Between, monkeypatch: pytest.MonkeyPatch) -> Till:
-    return Till(clock, localstripe, wire, monkeypatch, own_lines=OWN_LINES, plans=PLAN)
+def opened(
+    clock: Clock, localstripe: Stripe, wire: Between, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Till]:
+    """Open a till with more in its file."""
+    monkeypatch.setenv("STRIPE_WEBHOOK_SECRET", WEBHOOKS)
+    return partial(Till, clock, localstripe, wire, monkeypatch, own_lines=OWN_LINES)
+
+
+@pytest.fixture
+def till(opened: Callable[..., Till]) -> Till:
+    return opened(plans=PLAN)
 
 
 def outcomes(operation: Operation) -> list[str | None]:
@@ -201,10 +216,10 @@ def test_a_run_lists_to_the_end_and_ties(till: Till, localstripe: Stripe) -> Non
 
 
 def test_a_drill_finds_out_that_no_key_is_kept_here_and_no_guarantee_rests_on_it(
-    clock: Clock, localstripe: Stripe, wire: Between, monkeypatch: pytest.MonkeyPatch
+    opened: Callable[..., Till], wire: Between
 ) -> None:
     """What is promised is broken here; a lost answer that no list tells is a person's from then on."""
-    till = Till(clock, localstripe, wire, monkeypatch, own_lines=OWN_LINES, plans=DRILL, drills=True)
+    till = opened(plans=DRILL, drills=True)
     operation = till.hand_over("payment_intent")
     assert "24\u00a0h" in protection(actions.facts(till.again(operation)))
     said = StringIO()
@@ -221,3 +236,28 @@ def test_a_drill_finds_out_that_no_key_is_kept_here_and_no_guarantee_rests_on_it
     operation = till.again(operation)
     assert (operation.state, make.case_of(operation)) == (State.UNCERTAIN, "could_not_look")
     assert len(till.there(operation)) == 1
+
+
+def test_stripes_own_webhook_ends_the_wait_for_the_customer(
+    opened: Callable[..., Till], localstripe: Stripe, spawn: Spawn
+) -> None:
+    """The bank asks the customer: accepted, and looked at now and then. Then Stripe tells, and it is done."""
+    till = opened(plans=EVENTS)
+    server = Server.started(spawn)
+    localstripe.tell(f"{server.url}/api/v1/destinations/stripe/events", secret=WEBHOOKS)
+    operation = till.hand_over("payment", payment_method=card(till, "4000002500003155"))
+    till.work(rounds=2)
+    [record] = till.there(operation)
+    assert (till.again(operation).state, record["status"]) == (State.UNCERTAIN, "requires_action")
+    one_round()
+    looks = operation.lookups.count()
+    confirmation = {"client_secret": record["client_secret"], "success": "true"}
+    till.stripe.post(f"/v1/payment_intents/{record['id']}/_authenticate", confirmation)
+    until(lambda: operation.events.filter(kind="heard").exists(), what="Stripe's word")
+    [heard] = operation.events.filter(kind="heard")
+    assert (heard.actor, heard.data["event_type"]) == ("destination:stripe", "payment_intent.succeeded")
+    assert till.again(operation).state == State.UNCERTAIN, "an event moves nothing"
+    one_round()
+    operation = till.again(operation)
+    assert (operation.state, operation.evidence) == (State.COMPLETED, Evidence.LOOKUP)
+    assert operation.lookups.count() == looks + 1
