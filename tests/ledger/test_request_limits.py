@@ -18,7 +18,7 @@ from ledger.models import ApiToken, Operation
 from ledger.rules.errors import TooLarge, TooManyRequests
 from ledger.rules.tokens import new_token, token_hash
 from tests.databases import Clock, Database
-from tests.doors import Api, at_once, make_types, new_key, problem
+from tests.doors import PAYLOAD, Api, at_once, make_types, new_key, problem
 from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.processes import LOGS, Server, Spawn
@@ -84,6 +84,23 @@ def test_a_report_is_not_refused_because_of_other_requests_but_has_a_limit_too(d
     assert one.outcome(held, "succeeded").status_code == 200
     told = problem(other.outcome(held, "succeeded"), 429, "too-many-requests")
     assert "48 reports on attempts a minute" in told["detail"]
+
+
+def test_the_items_of_a_batch_are_counted_and_it_is_taken_whole_or_not_at_all(doors: list[Api]) -> None:
+    one, other = doors
+
+    def batch(door: Api, count: int) -> httpx.Response:
+        items = [{"type": "reminder.send", "key": new_key(), "payload": PAYLOAD} for _ in range(count)]
+        headers = {"Authorization": f"Bearer {door.token}"}
+        return door.http.post("/api/v1/operations/claim-batch", json={"items": items}, headers=headers)
+
+    before = Operation.objects.count()
+    too_many = problem(batch(one, 13), 413, "too-large")
+    assert "13 items" in too_many["detail"] and "12 requests a minute" in too_many["detail"]
+    assert batch(other, 8).status_code == 200
+    problem(batch(one, 4), 429, "too-many-requests")
+    assert Operation.objects.count() == before + 8
+    assert statuses(doors, 5) == {202: 2, 429: 3}
 
 
 def test_a_rotated_token_shares_the_minute_and_a_token_without_a_limit_has_none(doors: list[Api]) -> None:
