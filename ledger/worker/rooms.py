@@ -16,6 +16,9 @@ from ledger.rules.errors import RulesUnreadable
 AHEAD_S = 1.0
 """For how long the work is given out ahead; the next pass comes about then."""
 
+PER_PLACE = 5
+"""How many calls are given out for each place at once: most are shorter than the time until the next pass."""
+
 
 @dataclass(frozen=True)
 class Room:
@@ -62,5 +65,5 @@ def _tasks(destination: Destination) -> int:
         waits = pacing.turn_s(destination.pk) > WAIT_S
         tasks = 0 if waits else math.ceil(rate.per_second * AHEAD_S)
     if rate.concurrency is not None:
-        tasks = min(tasks, 2 * rate.concurrency)
+        tasks = min(tasks, PER_PLACE * rate.concurrency)
     return int(tasks)
