@@ -129,6 +129,8 @@ class Range:
             reference=operation.key,
             amount=operation.amount,
             currency=operation.currency or None,
+            call=call,
+            match=lookups.match_of(operation),
         )
         return Heard(report, silent=answer.stage == "silent")
 

@@ -20,7 +20,9 @@ from ledger import actions
 from ledger.actions import Submission
 from ledger.destinations import listing, lookups, sending
 from ledger.destinations.connectors.base import IncompletePull
+from ledger.drills import running
 from ledger.models import Operation, OperationType
+from ledger.rules.drills import Promise, Tried
 from ledger.rules.states import State, Verdict
 from reconcile.configuration import configure
 from reconcile.pulling import Listed, read
@@ -36,6 +38,7 @@ entity = "Durban Trading (Pty) Ltd"
 base_url = "{url}"
 timeout = "10s"
 contract = {{ settle = "0s" }}
+{more}
 
 [operation_types."invoice.create"]
 destination = "odd"
@@ -64,7 +67,9 @@ class Made:
 
 
 @contextmanager
-def speaking(answer: Callable[[Made, Asked], object], folder: Path, file: str) -> Iterator[Made]:
+def speaking(
+    answer: Callable[[Made, Asked], object], folder: Path, file: str, *, more: str = ""
+) -> Iterator[Made]:
     """A server that answers so, and the operation type that the file makes of it."""
     made = Made()
 
@@ -74,7 +79,7 @@ def speaking(answer: Callable[[Made, Asked], object], folder: Path, file: str) -
 
     with serving(replying(handle)) as wire:
         path = folder / "odd.toml"
-        path.write_text(HEAD.format(url=wire.url) + file)
+        path.write_text(HEAD.format(url=wire.url, more=more) + file)
         configure(path)
         yield made
 
@@ -180,6 +185,27 @@ def test_graphql_is_spoken_as_documented(database: Database, tmp_path: Path) -> 
         made.fail = True
         with pytest.raises(IncompletePull, match="with an error"):
             listed()
+
+
+DRILL = """
+[operation_types."invoice.create".drill]
+payload = { order = "1" }
+amount = "1.00"
+currency = "ZAR"
+"""
+
+
+def test_a_drill_reads_an_answer_as_a_send_does(database: Database, tmp_path: Path) -> None:
+    """Its record is inside the answer, and an error beside it is no success."""
+    file = GRAPHQL_RECORD + documented() + DRILL
+    with speaking(graphql, tmp_path, file, more="drills = true") as made:
+        kind = OperationType.objects.select_related("destination").get()
+        done = running.run(kind, say=lambda _: None)
+        finds = next(one for one in done.results if one.promise is Promise.LOOKUP_FINDS)
+        assert (finds.tried, len(made.records) > 1) == (Tried.HELD, True)
+        made.fail = True
+        done = running.run(kind, say=lambda _: None)
+        assert {one.tried for one in done.results}.isdisjoint({Tried.HELD})
 
 
 # --- Odoo: JSON-RPC, a POST for everything, domains as lists, a bare number as the answer
