@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ledger.rules.answering import overrides
 from ledger.rules.approvals import Ask
 from ledger.rules.decisions import new_generation
+from ledger.rules.guarantees import day
 from ledger.rules.leaves import CALLERS_PERMIT, SITTING, Action
 from ledger.rules.states import DOUBT, State
 from review import amounts, asked, wording
@@ -172,8 +173,10 @@ def _key(reading: Reading) -> Iterator[Fact]:
         yield Fact("Key", "A new one", f"{why}; every try is proved not done")
     else:
         yield Fact("Key", "The same as the first time", operation.idempotency_key, sure=True, mono=True)
-    closes_at = facts.window_closes_at
-    if closes_at is None:
+    closes_at, refuted_on = facts.window_closes_at, facts.drilled.key_broken_on
+    if refuted_on is not None:
+        yield Fact("Key’s window", f"None: drilled {day(refuted_on)}, one key made two records")
+    elif closes_at is None:
         yield Fact("Key’s window", "Not known, which counts as closed")
     elif facts.window_open(reading.now):
         left = span(closes_at - reading.now)

@@ -22,7 +22,6 @@ from ledger.actions.reading import (
     facts,
     latest_lookup,
     lookup_fact,
-    promised,
     sitting,
 )
 from ledger.actions.recording import record
@@ -78,7 +77,6 @@ __all__ = [
     "pause",
     "permit",
     "predates_rules",
-    "promised",
     "record",
     "record_all",
     "refuse",

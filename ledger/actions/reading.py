@@ -27,7 +27,7 @@ def facts(operation: Operation) -> Facts:
     known = Facts(
         destination=kind.destination.title,
         state=State(operation.state),
-        contract=weakened(promised(operation), tried),
+        contract=weakened(_promised(operation), tried),
         policy=kind.policy,
         by_tieout=kind.by_tieout,
         side_effect=kind.side_effect,
@@ -143,15 +143,11 @@ def _lookup_proved(operation: Operation, lookup: Lookup | None) -> bool:
 
 def contract_of(operation: Operation) -> Contract:
     """Return what decisions may rest on: what is promised, without what a drill has refuted."""
-    return weakened(promised(operation), drilled(operation.operation_type))
+    return weakened(_promised(operation), drilled(operation.operation_type))
 
 
-def promised(operation: Operation) -> Contract:
-    """Return the stricter of the contract at the first attempt and the one in force now.
-
-    Sending goes by it: a key that a drill has refuted is sent on, for what is sent with it and what without
-    could not be told apart later.
-    """
+def _promised(operation: Operation) -> Contract:
+    """Return the stricter of the contract at the first attempt and the one in force now."""
     now = operation.operation_type.promises
     return stricter(first_contract(operation.contract_first), now) if operation.contract_first else now
 

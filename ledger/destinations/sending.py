@@ -103,7 +103,7 @@ def _ready(claimed: actions.Claimed, pace: Pace) -> _Ready:
     bodies.read_secrets(kind.how.send.wrap)
     request = SendRequest(
         call=kind.how.send,
-        contract=actions.promised(operation),
+        contract=claimed.facts.contract,
         payload=actions.open_payload(operation),
         idempotency_key=claimed.attempt.idempotency_key,
         values=values_of(operation),

@@ -274,7 +274,7 @@ def looks_first(facts: Facts) -> bool:
     """Say whether the sender looks before it sends, holding the claim."""
     if not facts.has_lookup:
         return False
-    return facts.permit is not None or len(facts.attempts) > 1 or not facts.contract.takes_key
+    return facts.permit is not None or len(facts.attempts) > 1 or not facts.trusts_key
 
 
 def new_generation(facts: Facts, *, proved: bool = False) -> bool:

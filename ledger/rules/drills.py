@@ -87,7 +87,7 @@ def weakened(contract: Contract, drilled: Drilled) -> Contract:
     broken = drilled.broken.keys()
     update: dict[str, object] = {}
     if drilled.key_broken_on is not None:
-        update["idempotency"] = "none"
+        update["key_retention_s"] = None  # the key is sent on, and nothing rests on it
     if Promise.CHANGED_DATA in broken:
         update["changed_data"] = "unknown"
     if Promise.SAVES in broken:

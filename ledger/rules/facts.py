@@ -175,6 +175,11 @@ class Facts:
         found = self.lookup
         return found is not None and found.verdict in FOUND and found.standing is not Standing.FAILED
 
+    @property
+    def trusts_key(self) -> bool:
+        """Whether the destination takes a key, and no drill has refuted that it makes one effect."""
+        return self.contract.takes_key and self.drilled.key_broken_on is None
+
     def proves(self, lookup: LookupFact) -> bool:
         """Say whether a look-up proves absence; none does while a drill has refuted what it rests on."""
         return lookup.verdict is Verdict.ABSENT and lookup.proof and self.drilled.lookup_broken_on is None

@@ -39,9 +39,10 @@ def _cause(facts: Facts) -> Sentence:
 
 
 def _key_answer(facts: Facts, now: datetime) -> Sentence:
+    if facts.drilled.key_broken_on is not None:
+        return Sentence(protection(facts))
     if not facts.contract.takes_key:
-        said = "" if facts.drilled.key_broken_on is not None else "It takes no key. "
-        return Sentence(said + protection(facts))
+        return Sentence(f"It takes no key. {protection(facts)}")
     if facts.contract.key_retention_s is None:
         return Sentence("It takes a key; for how long it remembers is not known, which counts as not at all.")
     if facts.first_sent_at is None:

@@ -103,6 +103,23 @@ def test_where_there_is_a_look_up_what_the_key_protected_is_looked_up(world: Wor
     assert world.drills.sandbox.effects(missing.key) == 1
 
 
+def test_a_key_that_is_refuted_in_part_is_given_up_like_any_other_for_a_saved_error(world: World) -> None:
+    """It fails ten at once and remembers errors: the same key would bring the refusal back for ever."""
+    world.drills.set_up()
+    world.drills.sandbox.faults("ignore_keys", '/at-once"', count=None)
+    assert world.drill() == {"at_once"}
+    operation = world.submitted("1")
+    world.drills.sandbox.faults("replay_error", '"1"', arg=422)
+    sending.send(operation.pk)
+    assert standing(operation) == "failed: refused"
+    lookups.look(make.again(operation), actor="ann", reason="A look.")
+    make.permitted(operation)
+    world.clock.advance(11)
+    sending.send(operation.pk)
+    assert standing(operation) == "completed"
+    assert operation.attempts.values("idempotency_key").distinct().count() == 2
+
+
 @pytest.mark.parametrize("mode", ["substring_filter", "ignore_filter"])
 def test_where_the_look_up_is_refuted_absence_is_no_proof(world: World, mode: str) -> None:
     world.drills.set_up({'idempotency = "header"': 'idempotency = "none"'})
