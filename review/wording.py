@@ -87,11 +87,12 @@ def title(operation: Operation) -> str:
 
 
 def who(actor: str) -> str:
-    """Name an actor: a person by name, software as such, an automation by its token's name."""
+    """Name an actor: a person, automation or destination by name, software as such."""
     if actor in actors.WORKERS:
         return "Software"
-    if actor.startswith(actors.AUTOMATION):
-        return actor.removeprefix(actors.AUTOMATION)
+    for prefix in (actors.AUTOMATION, actors.DESTINATION):
+        if actor.startswith(prefix):
+            return actor.removeprefix(prefix)
     return first_up(actor) if actor.startswith(actors.RUN) else actor
 
 

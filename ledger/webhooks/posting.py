@@ -38,7 +38,10 @@ def post(delivery: Delivery) -> Answered:
         return Answered(error.detail)
     content = messages.body(delivery)
     headers = messages.headers(delivery, content, secrets)
-    request = httpx.Request("POST", webhook.url, headers=headers, content=content)
+    try:
+        request = httpx.Request("POST", webhook.url, headers=headers, content=content)
+    except httpx.InvalidURL:
+        return Answered("Its address cannot be read: correct the configuration file.")
     route = wire.Route(allowed=None if webhook.allow_private else public)
     try:
         whole = wire.exchange(request, deadline=wire.Deadline(TIMEOUT_S), limit_bytes=READ_BYTES, route=route)

@@ -2,6 +2,8 @@
 
 from urllib.parse import urlsplit
 
+import httpx
+
 from ledger.models import OperationType
 from ledger.rules import hearing
 from ledger.rules.webhooks import public
@@ -30,8 +32,8 @@ def check_webhook(part: Part, layout: Layout, wrongs: Wrongs) -> None:
 def _check_url(path: Path, url: str, wrongs: Wrongs, *, private: bool) -> None:
     try:
         parts = urlsplit(url)
-        host, usable = parts.hostname or "", (parts.port or 1) > 0
-    except ValueError:
+        host, usable = parts.hostname or "", (parts.port or 1) > 0 and bool(httpx.URL(url).host)
+    except (ValueError, httpx.InvalidURL):
         host, usable = "", False
     if not host or not usable:
         wrongs.add(path, "The address cannot be read.", "Write scheme, host and path.")

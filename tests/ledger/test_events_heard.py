@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import json
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -397,6 +398,30 @@ def test_a_look_that_could_not_look_is_repeated_twice(
     books.clear_faults()
     assert Lookup.objects.filter(operation=operation).count() == 3
     assert again(operation).state == State.COMPLETED
+
+
+def test_what_is_told_while_a_try_runs_or_a_destination_is_paused_is_looked_up_after_that(
+    api: Api, tell: Tell, books: Sandbox, clock: Clock
+) -> None:
+    key = new_key()
+    payload = {"metadata": {"operation": key}}
+    attempt = api.post("operations/claim", {"type": "ticket.open", "key": key, "payload": payload}).json()
+    operation, looks = Operation.objects.get(key=key), Lookup.objects.filter(operation__key=key)
+    assert heard(tell(event("evt_early", key)), 202) == "new"
+    one_round()
+    assert not looks.exists(), "its own outcome decides"
+    number = made(books, key)
+    api.outcome(attempt["attempt"], "succeeded", destination_reference=number)
+    destination = operation.operation_type.destination
+    actions.pause(destination.pk, why="It is not set up.")
+    one_round()
+    assert not looks.exists()
+    actions.resume(
+        destination.pauses.get(resumed_at=None).uid, actor="ada", reason="It is.", command_id=uuid.uuid4()
+    )
+    one_round()
+    assert looks.count() == 1
+    assert again(operation).told_look_at is None
 
 
 def test_where_nothing_can_be_looked_up_it_stands_on_the_trail_and_no_more(

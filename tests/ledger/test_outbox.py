@@ -374,6 +374,19 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
     assert (asked, told) == (["rebinding.example.com"], ["192.88.99.77"])
 
 
+def test_an_address_that_cannot_be_read_is_said_and_blocks_nothing(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    webhook = hooked("https://☃.example.com/")
+    done(durban, 483)
+    deliver()
+    assert states() == [(WAITING, 1, "Its address cannot be read: correct the configuration file.")]
+    Webhook.objects.filter(pk=webhook.pk).update(url=shop.url)
+    durban.clock.advance(10)
+    deliver()
+    assert states()[0][0] == DELIVERED
+
+
 # --- what the database keeps
 
 

@@ -60,6 +60,7 @@ allow_privat = true
         ("https://[::1]/", "The address leads into a private network."),
         ("https://shop.example.com/#x", 'The address has a part after "#", which is never sent.'),
         ("https://shop.example.com:99999/", "The address cannot be read."),
+        ("https://xn--zzzzzzzz.example.com\u00ad..com/", "The address cannot be read."),
         ("ftp://shop.example.com/", "What stands here cannot be used."),
     ],
 )
