@@ -353,13 +353,13 @@ def test_a_flood_leads_to_few_looks_and_the_last_word_is_never_missed(
 ) -> None:
     operation = done(api, books)
     looks = Lookup.objects.filter(operation=operation)
-    for number in range(30):
+    for number in range(12):
         assert heard(tell(event(f"evt_{number}", operation.key)), 202) == "new"
-        if number % 10 == 0:
+        if number % 4 == 0:
             one_round()
     assert looks.count() == AT_ONCE
-    for number in range(24):
-        clock.advance(300)
+    for number in range(12):
+        clock.advance(600)
         assert heard(tell(event(f"evt_later_{number}", operation.key)), 202) == "new"
         one_round()
     assert AT_ONCE + 4 <= looks.count() <= AT_ONCE + 8, "in two hours"
