@@ -244,7 +244,7 @@ def test_what_is_not_toml_is_said_with_line_and_column_and_the_rest_is_still_rea
 CLOSE = "Close what was opened before: each quote, bracket and brace."
 BARE = "This is not TOML: expected newline or end of document after a statement."
 UNKNOWN = "paht is not known here."
-MEANT = 'Did you mean "path"? There are: body, headers, method, path, set.'
+MEANT = 'Did you mean "path"? There are: body, fails, form_arrays, headers, item, method, path, set, wrap.'
 
 
 @pytest.mark.parametrize(
