@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from review.views import approvals, decisions, deliveries, operation, pauses, queue, runs
+from review.views import approvals, decisions, deliveries, operation, pauses, queue, register, runs
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -18,6 +18,7 @@ urlpatterns = [
     path("approvals/", approvals.index, name="approvals"),
     path("deliveries/", deliveries.index, name="deliveries"),
     path("deliveries/<uuid:uid>/again/", deliveries.again, name="delivery-again"),
+    path("register/", register.show, name="register"),
     path("runs/", runs.index, name="runs"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
     path("runs/<uuid:uid>.csv", runs.table, name="run-csv"),

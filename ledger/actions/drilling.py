@@ -71,16 +71,32 @@ def end_drill(drill: Drill, results: Sequence[Result], *, actor: str, why: str, 
 
 def drilled(kind: OperationType) -> Drilled:
     """Return what the latest drills say of a type by the rules in force, and at the place where it is now."""
-    place = _place(kind)
+    return drilled_each([kind])[kind.pk]
+
+
+def drilled_each(kinds: Sequence[OperationType]) -> dict[int, Drilled]:
+    """Return that for each of several types, by its number, with one question for all."""
+    types, places = {kind.pk: kind for kind in kinds}, {kind.pk: _place(kind) for kind in kinds}
     decided = DrillStep.objects.filter(
-        drill__operation_type=kind, drill__place_digest=digest(place), tried__in=[Tried.HELD, Tried.BROKEN]
+        drill__operation_type__in=types,
+        drill__place_digest__in={digest(place) for place in places.values()},
+        tried__in=[Tried.HELD, Tried.BROKEN],
     )
-    latest = decided.order_by("promise", "-id").distinct("promise").select_related("drill")
+    by = ("drill__operation_type", "drill__place_digest", "promise")
+    latest: dict[int, list[DrillStep]] = {pk: [] for pk in types}
+    for step in decided.order_by(*by, "-id").distinct(*by).select_related("drill"):
+        if step.drill.place_digest == digest(places[step.drill.operation_type_id]):
+            latest[step.drill.operation_type_id].append(step)
+    return {pk: _counted(kind, latest[pk]) for pk, kind in types.items()}
+
+
+def _counted(kind: OperationType, latest: Sequence[DrillStep]) -> Drilled:
+    """Return what of the latest results still says something of a type."""
     held: dict[Promise, date] = {}
     broken: dict[Promise, date] = {}
     for step in latest:
         promise, on = Promise(step.promise), step.at.astimezone(settings.DISPLAY_ZONE).date()
-        if step.tried == Tried.HELD and step.drill.rules_digest == digest(_rules(kind), place):
+        if step.tried == Tried.HELD and step.drill.rules_digest == digest(_rules(kind), _place(kind)):
             held[promise] = on
         elif step.tried == Tried.BROKEN and _still_counts(promise, step.drill, kind):
             broken[promise] = on

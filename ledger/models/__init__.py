@@ -2,6 +2,7 @@
 
 from ledger.models.access import ApiToken, Heartbeat
 from ledger.models.approval import Approval
+from ledger.models.automation import Automation
 from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
 from ledger.models.drill import Drill, DrillStep
@@ -17,6 +18,7 @@ __all__ = [
     "ApiToken",
     "Approval",
     "Attempt",
+    "Automation",
     "Case",
     "Command",
     "Delivery",

@@ -20,8 +20,7 @@ def guarantee(
     if contract.takes_key and contract.key_retention_s is not None:
         hours = f"{contract.key_retention_s / 3600:g}\u00a0h"
         look = ", and a check comes first" if has_lookup and by_tieout else ""
-        whose = f"{destination}’" if destination.endswith("s") else f"{destination}’s"
-        tries = f"Tries reuse the same key within {whose} {hours} window{look}."
+        tries = f"Tries reuse the same key within {whose(destination)} {hours} window{look}."
         return " ".join(filter(None, (tries, refuted or _proved(drilled, by_tieout=by_tieout), FROZEN)))
     if has_lookup and drilled.lookup_broken_on is None:
         look = "is preceded by a check" if by_tieout else "in doubt is looked up before another is allowed"
@@ -30,6 +29,11 @@ def guarantee(
     if refuted:
         return f"{refuted.rstrip('.')}; no try follows one in doubt by itself."
     return f"{destination} takes no key and cannot be checked: no try follows one in doubt by itself."
+
+
+def whose(name: str) -> str:
+    """Write a name with what belongs to it: "Mailroom’s", "Durban Books’"."""
+    return f"{name}’" if name.endswith("s") else f"{name}’s"
 
 
 def _refuted(drilled: Drilled, destination: str, *, has_lookup: bool) -> str:

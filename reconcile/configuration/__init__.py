@@ -9,6 +9,8 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
+from ledger.actions.registered import registered
+from ledger.rules.register import lines
 from reconcile.configuration import rows, source
 from reconcile.configuration.defaults import fill
 from reconcile.configuration.destination_checks import check_destination
@@ -27,11 +29,15 @@ LOCK = 0x71E0C0F6
 
 @dataclass(frozen=True)
 class Configured:
-    """What a file changed, or would change; what people should know of it; what its presets brought."""
+    """What a file changed, or would change; what people should know of it; what its presets brought.
+
+    `register`: how what it describes would stand then; only where it was checked.
+    """
 
     changes: list[str]
     notes: list[str]
     brought: list[str]
+    register: list[str]
 
 
 def configure(file: Path, *, check: bool = False) -> Configured:
@@ -47,11 +53,14 @@ def configure(file: Path, *, check: bool = False) -> Configured:
         filled = fill(read, wrongs)
         layout = _checked(filled.source, wrongs)
         changes = rows.changes(layout)
-        if not check:
-            for change in changes:
-                rows.write(change, reason=f"Configuration file {read.name}"[:1000])
+        for change in changes:
+            rows.write(change, reason=f"Configuration file {read.name}"[:1000])
         notes = [*layout.notes, *_stays(layout)]
-    return Configured([str(change) for change in changes], notes, filled.brought)
+        register = lines(registered().only(layout.operation_types, layout.automations)) if check else []
+        if check:
+            # What would be is read where it is so; then nothing has been.
+            transaction.set_rollback(True)
+    return Configured([str(change) for change in changes], notes, filled.brought, register)
 
 
 def _checked(read: Source, wrongs: Wrongs) -> Layout:

@@ -6,12 +6,20 @@ from typing import Any
 
 from django.db.models import F, Model
 
-from ledger.models import Destination, Event, OperationType, TieoutNow, Webhook
+from ledger.models import Automation, Destination, Event, OperationType, TieoutNow, Webhook
 from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
-from reconcile.configuration.sections import CALLS, DestinationHead, Part, PlanHead, TypeHead, WebhookHead
+from reconcile.configuration.sections import (
+    CALLS,
+    AutomationHead,
+    DestinationHead,
+    Part,
+    PlanHead,
+    TypeHead,
+    WebhookHead,
+)
 from reconcile.configuration.showing import Flat, change, flat, hidden, shown
 from reconcile.configuration.type_checks import contract_of, policy_of
 from reconcile.models import Plan
@@ -64,6 +72,19 @@ TYPE = Kind(
             "drill": c["drill"],
         }
         | c["calls"]
+    ),
+)
+AUTOMATION = Kind(
+    "automation",
+    "automations",
+    Automation,
+    lambda c: (
+        {"name": c["title"]}
+        | {
+            name: c[name]
+            for name in ("types", "retries", "layers", "stable_key", "last_failure", "owner")
+            if c[name]
+        }
     ),
 )
 PLAN = Kind(
@@ -121,6 +142,7 @@ def changes(layout: Layout) -> list[Change]:
     found = [_change(DESTINATION, part.name, _destination(part)) for part in layout.destinations.values()]
     found += [_change(TYPE, part.name, _type(part, layout)) for part in layout.operation_types.values()]
     found += _followers(found, layout)
+    found += [_change(AUTOMATION, part.name, _automation(part)) for part in layout.automations.values()]
     found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
     found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
     return [one for one in found if one]
@@ -129,7 +151,7 @@ def changes(layout: Layout) -> list[Change]:
 def left_alone(layout: Layout) -> list[str]:
     """Return what is configured and not in this file: it stays as it is."""
     stays = []
-    for kind in (DESTINATION, TYPE, PLAN, WEBHOOK):
+    for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK):
         names = kind.model._default_manager.order_by("name").values_list("name", flat=True)
         stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
     return stays
@@ -220,6 +242,19 @@ def _type(part: Part, layout: Layout) -> Columns:
         "retry": policy.stored(),
         "review": part.must("review", ReviewPolicy).stored(),
         "drill": sample.stored() if (sample := part.get("drill", DrillSample)) else None,
+    }
+
+
+def _automation(part: Part) -> Columns:
+    head = part.must("head", AutomationHead)
+    return {
+        "title": head.name or part.name,
+        "types": list(head.types),
+        "retries": head.retries,
+        "layers": list(head.layers),
+        "stable_key": head.stable_key,
+        "last_failure": head.last_failure,
+        "owner": head.owner,
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError
 
 from ledger.rules.calls import (
     DrillSample,
@@ -19,6 +19,7 @@ from ledger.rules.calls import (
 )
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Seconds, Secrets, Section, check_expression
+from ledger.rules.layers import Layer
 from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
@@ -31,6 +32,14 @@ Text60 = Annotated[str, StringConstraints(pattern=r"\S", max_length=60)]
 Text100 = Annotated[str, StringConstraints(pattern=r"\S", max_length=100)]
 Text200 = Annotated[str, StringConstraints(pattern=r"\S", max_length=200)]
 Text300 = Annotated[str, StringConstraints(max_length=300)]
+
+
+def _layer(said: str) -> str:
+    Layer.read(said)
+    return said
+
+
+SaidLayer = Annotated[str, StringConstraints(max_length=100), AfterValidator(_layer)]
 
 
 class DestinationHead(Section):
@@ -82,13 +91,16 @@ class WebhookHead(Section):
     allow_private: bool = False
 
 
-class Automation(Section):
-    """What the register will say of an automation."""
+class AutomationHead(Section):
+    """What those who run an automation say of it, for the register."""
 
     name: Text200 | None = None
     types: tuple[str, ...] = ()
     retries: Text300 = ""
+    layers: tuple[SaidLayer, ...] = Field((), max_length=10)
+    stable_key: Text300 = ""
     last_failure: Text300 = ""
+    owner: Annotated[str, StringConstraints(max_length=100)] = ""
 
 
 CALLS: Mapping[str, type[Section]] = {
@@ -169,8 +181,8 @@ def read_webhook(part: Part, wrongs: Wrongs) -> None:
 
 def read_automation(part: Part, wrongs: Wrongs) -> None:
     """Read an automation."""
-    known = members(Automation)
-    _read(part, "head", Automation, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
+    known = members(AutomationHead)
+    _read(part, "head", AutomationHead, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
 
 
 def members(kind: type[BaseModel]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`configure FILE.toml [--check]`: destinations, operation types and plans, as a file says."""
+"""`configure FILE.toml [--check]`: destinations, operation types, automations and plans, as a file says."""
 
 import sys
 from argparse import ArgumentParser
@@ -15,13 +15,18 @@ class Command(BaseCommand):
     """Take a configuration file in, all of it or nothing."""
 
     help = (
-        "Make destinations, operation types and plans as a TOML file says. docs/configuration.md explains it."
+        "Make destinations, operation types, automations and plans as a TOML file says. "
+        "docs/configuration.md explains it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the file, and whether to look only."""
         parser.add_argument("file", type=Path, help="the configuration file, such as durban.toml")
-        parser.add_argument("--check", action="store_true", help="say what would change, and change nothing")
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="say what would change, with the register of it, and change nothing",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Say what changes; ends with 1 and every wrong line if the file is refused."""
@@ -46,6 +51,8 @@ class Command(BaseCommand):
             self.stdout.write(line)
         for note in done.notes:
             self.stdout.write(f"! {note}")
+        if done.register:
+            self.stdout.write("\n".join(["", *done.register, ""]))
         if not done.changes:
             self.stdout.write("= nothing changes")
         elif check:
