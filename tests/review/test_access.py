@@ -1,5 +1,6 @@
 """Who may do what: nothing without a sign-in, looking with a role, deciding as a reviewer; refusals first."""
 
+import re
 import uuid
 from typing import get_args
 from unittest.mock import patch
@@ -13,7 +14,7 @@ from ledger.models import Event, Operation
 from review.access import Right, may
 from tests import stories
 from tests.databases import Clock, Database
-from tests.people import ROLES, browser_of, person
+from tests.people import PASSWORD, ROLES, browser_of, person
 
 WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel")
 
@@ -34,6 +35,20 @@ def test_nobody_sees_anything_before_signing_in(durban: stories.Durban) -> None:
         response = Client().get(address)
         assert response.status_code == 302
         assert response["Location"].startswith("/accounts/login/?next=")
+
+
+@pytest.mark.parametrize(
+    "name", [r'"abcdefgh\000"', r'"\000\000\000\000\000\000\000\000"', "abcd-efgh", "x" * 5000, "ä" * 9, '""']
+)
+def test_a_cookie_that_nobody_was_given_is_nobodys(database: Database, name: str) -> None:
+    """One with a NUL in it was an error of the database's, and a page of ours that said so."""
+    visitor = Client(headers={"Cookie": f"sessionid={name}"})
+    assert visitor.get("/queue/")["Location"].startswith("/accounts/login/?next=")
+    assert visitor.get("/accounts/login/").status_code == 200
+    person("ann")
+    signed_in = visitor.post("/accounts/login/", {"login": "ann", "password": PASSWORD})
+    assert (signed_in.status_code, signed_in["Location"]) == (302, "/")
+    assert re.fullmatch("[a-z0-9]{32}", signed_in.cookies["sessionid"].value)
 
 
 def test_a_signed_out_htmx_request_is_sent_to_the_sign_in_page_and_not_swapped(
