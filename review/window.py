@@ -35,7 +35,7 @@ def key_window(reading: Reading) -> KeyWindow | None:
     facts = reading.facts
     contract, opened_at, closes_at = facts.contract, facts.first_sent_at, facts.window_closes_at
     undecided = facts.state in (State.UNCERTAIN, State.FAILED) and not facts.cancelled
-    undecided = undecided and reading.trouble is None and facts.taken_at is None
+    undecided = undecided and reading.trouble is None and facts.taken_at is None and facts.key_covers_doubt
     if not undecided or opened_at is None or closes_at is None or contract.key_retention_s is None:
         return None
     total, margin = contract.key_retention_s, min(contract.key_margin_s, contract.key_retention_s)

@@ -10,6 +10,7 @@ from ledger.actions.reading import contract_of, facts
 from ledger.actions.submission import key_for
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules import tokens
+from ledger.rules.contracts import first_contract
 from ledger.rules.decisions import Next, new_generation
 from ledger.rules.digests import same
 from ledger.rules.errors import NotFound, StaleToken, StartedElsewhere
@@ -81,6 +82,7 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
     fresh = ticket.sends and new_generation(known, proved=proved)
     generation = operation.generation + 1 if fresh else operation.generation
     key = _key(operation, generation) if fresh else operation.idempotency_key
+    apart = not fresh and _apart(operation, known)
     attempt = Attempt.objects.create(
         uid=ticket.attempt_uid,
         operation=operation,
@@ -90,6 +92,7 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
         actor=ticket.actor,
         run=ticket.run,
         idempotency_key=key,
+        key_apart=apart,
         payload_digest=operation.payload_digest,
         claimed_at=now,
         lease_until=now + timedelta(seconds=ticket.lease_s),
@@ -97,6 +100,12 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
     )
     _move(operation, attempt, permit, generation=generation, fresh=fresh, now=now)
     return attempt
+
+
+def _apart(operation: Operation, known: Facts) -> bool:
+    """Say whether a try goes where the key of the first one does not count, whatever the rules say later."""
+    dropped = first_contract(operation.contract_first or {}).takes_key and not known.contract.takes_key
+    return dropped or not known.same_account
 
 
 def _void(operation: Operation, permit: Permit, now: datetime) -> None:

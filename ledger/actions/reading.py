@@ -212,7 +212,7 @@ def attempt_fact(attempt: Attempt, present_key: str) -> AttemptFact:
         sender_ended_at=attempt.sender_ended_at,
         retry_after_s=attempt.retry_after_s,
         replayed=attempt.replayed,
-        present_key=attempt.idempotency_key == present_key,
+        present_key=attempt.idempotency_key == present_key and not attempt.key_apart,
     )
 
 

@@ -225,6 +225,8 @@ class Attempt(models.Model):
     actor = models.CharField(max_length=150)
     run = models.CharField(max_length=200, blank=True)
     idempotency_key = models.CharField(max_length=255)
+    key_apart = models.BooleanField(default=False, db_default=False)
+    """Its key does not cover it: by its rules none was sent as at the first try, or to another account."""
     payload_digest = models.CharField(max_length=100)
     claimed_at = models.DateTimeField(db_default=TieoutNow())
     lease_until = models.DateTimeField()

@@ -51,6 +51,8 @@ def _key_answer(facts: Facts, now: datetime) -> Sentence:
         return Sentence("No: the account has changed since, and another account forgets every key.")
     if facts.saved_error is not None:
         return Sentence(f"Yes, and it would answer the same error again: status {facts.saved_error}.")
+    if facts.in_doubt and not facts.key_covers_doubt:
+        return Sentence("It does, and a try that may have happened did not go under it.")
     if facts.window_open(now):
         return Sentence("Yes, until {at}.", facts.window_closes_at)
     return Sentence("No longer: its window closed at {at}.", facts.window_closes_at)

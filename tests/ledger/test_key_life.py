@@ -12,6 +12,7 @@
 | is silent                            |                                      | the same key, one there |
 """
 
+import uuid
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,7 @@ import pytest
 from ledger import actions
 from ledger.destinations import lookups
 from ledger.models import Attempt, Operation, OperationType
+from ledger.rules.approvals import Ask
 from ledger.rules.errors import NotNow
 from ledger.rules.seven import seven
 from ledger.rules.states import State
@@ -229,6 +231,59 @@ def test_28_the_window_is_looked_at_in_the_claim_with_its_margin(books: Sandbox,
     assert early.events.get(kind="recorded", state_to="completed").data["replayed"] is True
     one_round()
     assert tries(books, late) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("changed", ["key_name", "account"])
+def test_a_try_that_did_not_carry_the_key_is_not_protected_by_it_once_the_rules_are_as_they_were(
+    books: Sandbox, clock: Clock, changed: str
+) -> None:
+    """The first try never arrives; the second one, on two people's word, makes one: the key knows of none."""
+    there = {"base_url": books.url, "timeout": 2}
+    of = kind(f"renamed-{changed}", looks=False, destination=make.destination(changed, connection=there))
+    books.faults("drop_before", of.name)
+    operation = make.handed(of, f"{of.name}/1")
+    one_round()
+    as_it_was = dict(of.contract)
+    renamed({**as_it_was, "key_name": "X-Key"} if changed == "key_name" else "other", of)
+    books.faults("drop_after", of.name)
+    two_people_allow(operation, clock)
+    pass_time(clock, 0.1, turns=4)
+    assert (standing(operation), tries(books, operation)) == ("uncertain: unproved", (2, 2, 1))
+    renamed(as_it_was if changed == "key_name" else "main", of)
+    pass_time(clock, 0.2, turns=4)
+    assert tries(books, operation) == (2, 2, 1), "a third one would make a second effect"
+    known = actions.facts(make.again(operation))
+    assert known.window_open(clock.now()) and not known.same_key_protects(clock.now())
+    assert "a try that may have happened did not go under it" in str(seven(known, clock.now()))
+    make.looked(operation, make.BLIND, actor="ann")
+    with pytest.raises(NotNow, match="no key protects us"):
+        make.permitted(operation)
+
+
+def renamed(rule: dict[str, Any] | str, of: OperationType) -> None:
+    """Change how the key is sent, or the account that it is known at."""
+    if isinstance(rule, str):
+        of.destination.account = rule
+        of.destination.save(update_fields=["account"])
+    else:
+        of.contract = rule
+        of.save(update_fields=["contract"])
+
+
+def two_people_allow(operation: Operation, clock: Clock) -> None:
+    """Let it be tried once more where nothing protects it."""
+    pass_time(clock, 0.1, turns=2)
+    assert standing(operation) == "uncertain: unproved"
+    asked = actions.override(
+        operation.pk,
+        Ask.OVERRIDE_PERMIT,
+        actor="ann",
+        reason="It waits.",
+        command_id=uuid.uuid4(),
+        where="In its list.",
+        looked_at=clock.now(),
+    )
+    actions.approve(asked.uid, actor="bob", reason="", command_id=uuid.uuid4())
 
 
 def test_one_key_delivered_twice_makes_one(books: Sandbox, clock: Clock) -> None:
