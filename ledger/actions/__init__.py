@@ -1,6 +1,6 @@
 """The only writers of an operation. Every state change is a verb with its actor, its reason and its event."""
 
-from ledger.actions.accepting import Reply, claim, submit
+from ledger.actions.accepting import Reply, claim, is_due, submit
 from ledger.actions.approving import approve, lapse_asked, override, refuse, take_back
 from ledger.actions.asking import needs_second
 from ledger.actions.batching import Told, claim_all, record_all
@@ -61,6 +61,7 @@ __all__ = [
     "facts",
     "hear",
     "hold",
+    "is_due",
     "is_proof",
     "keep_lookup",
     "key_for",

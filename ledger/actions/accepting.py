@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.db import IntegrityError
+from django.db.models import QuerySet
 from psycopg.rows import DictRow
 
 from ledger.actions import claiming, resolving, statements
 from ledger.actions.changing import locked
 from ledger.actions.kinds import by_rules, version
-from ledger.actions.reading import correction_of
+from ledger.actions.reading import correction_of, facts
 from ledger.actions.statements import stored
 from ledger.actions.submission import (
     Prepared,
@@ -23,9 +24,9 @@ from ledger.actions.submission import (
     refuse_changed,
     with_kept_payload,
 )
-from ledger.models import Attempt, Operation, OperationType
+from ledger.models import Attempt, Operation, OperationType, database_now
 from ledger.rules import keys, tokens
-from ledger.rules.decisions import Next, Step
+from ledger.rules.decisions import Next, Step, decide
 from ledger.rules.errors import AttemptIdElsewhere, LostRace, Malformed, WrongDoor
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.redaction import redact_text
@@ -82,7 +83,7 @@ def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
     except IntegrityError as error:
         if "caller_id" not in str(error):
             raise
-        raise _elsewhere() from None
+        raise _elsewhere(asked.ticket.caller_id, asked.prepared) from None
     return answer_first(asked, written)
 
 
@@ -250,6 +251,13 @@ def _again(
         return _standing(operation, step)
 
 
+def is_due(operation: Operation) -> bool:
+    """Say whether software would try it now."""
+    now = database_now()
+    step = decide(facts(operation), now)
+    return step.next is Next.SEND and (step.at is None or step.at <= now)
+
+
 def _done(operation: Operation) -> Reply:
     return Reply("skip", operation, replayed=True, reason="It is done.")
 
@@ -271,19 +279,23 @@ def _standing(operation: Operation, step: Step) -> Reply:
 
 
 def _refuse_elsewhere(attempt_id: uuid.UUID, prepared: Prepared) -> None:
-    known = Attempt.objects.select_related("operation").filter(caller_id=attempt_id).first()
-    if known is None:
-        return
-    same = (
-        known.operation.operation_type_id == prepared.operation_type.pk
-        and known.operation.key == prepared.key
+    known = Attempt.objects.filter(caller_id=attempt_id)
+    if known.exists() and not known.filter(operation__in=_named(prepared)).exists():
+        raise _elsewhere(attempt_id, prepared)
+
+
+def _elsewhere(attempt_id: uuid.UUID | None, prepared: Prepared) -> AttemptIdElsewhere:
+    if Attempt.objects.filter(caller_id=attempt_id, operation__in=_named(prepared)).exists():
+        return AttemptIdElsewhere(
+            "The attempt with this attempt_id has ended. Make a new one for the next try."
+        )
+    return AttemptIdElsewhere(
+        "This attempt_id belongs to an attempt of another operation. Make a new one for each claim."
     )
-    if not same:
-        raise _elsewhere()
 
 
-def _elsewhere() -> AttemptIdElsewhere:
-    return AttemptIdElsewhere("This attempt_id belongs to another attempt; make a new one for each claim.")
+def _named(prepared: Prepared) -> QuerySet[Operation]:
+    return Operation.objects.filter(operation_type=prepared.operation_type, key=prepared.key)
 
 
 def _warnings(prepared: Prepared) -> list[str]:

@@ -178,7 +178,7 @@ def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpRespon
         return _waits(request, operation, made, new=new)
     decision = answers.standing(made)
     headers = {} if new else dict(REPLAYED)
-    if new and made.operation_type.by_tieout:
+    if made.operation_type.by_tieout and (new or actions.is_due(made)):
         decision = "proceed"
     elif decision == "wait":
         headers["Retry-After"] = answers.retry_after(made.next_try_at)

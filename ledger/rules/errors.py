@@ -233,10 +233,10 @@ class StartedElsewhere(Conflict):
 
 
 class AttemptIdElsewhere(Conflict):
-    """The attempt id belongs to another operation."""
+    """The attempt id belongs to another attempt: another operation's, or one that has ended."""
 
     type = "attempt-id-elsewhere"
-    title = "The attempt id belongs to another operation"
+    title = "The attempt id belongs to another attempt"
 
 
 class NotNow(Conflict):

@@ -202,6 +202,7 @@ def test_an_attempt_id_of_another_operation_is_refused(api: Api) -> None:
     key = new_key()
     refused = problem(api.claim(key, attempt_id=attempt_id), 409, "attempt-id-elsewhere")
     assert refused["operation"] is None
+    assert "an attempt of another operation" in refused["detail"]
     assert not Operation.objects.filter(key=key).exists()
 
 
@@ -210,7 +211,8 @@ def test_an_attempt_id_makes_one_attempt_only(api: Api) -> None:
     held = api.claimed(key, attempt_id=attempt_id)
     api.outcome(held, "retryable", retry_after_s=0)
     api.clock.advance(10)
-    problem(api.claim(key, attempt_id=attempt_id), 409, "attempt-id-elsewhere")
+    told = problem(api.claim(key, attempt_id=attempt_id), 409, "attempt-id-elsewhere")
+    assert "has ended" in told["detail"]
     assert api.claimed(key, attempt_id=str(uuid.uuid4()))["number"] == 2
 
 

@@ -1,0 +1,1 @@
+"""The API as its callers meet it: from outside, and whole."""
