@@ -189,7 +189,7 @@ def _read_on(run: Run) -> None:
         assert kind.how.record is not None  # a list is refused without it
         currencies = _assumed(run, kind.how.record, page.items)
         listed = [read(kind.how.record, item, currencies) for item in page.items]
-        staging.page(listed, seen_at=asked_at, place=page.place)
+        staging.page(listed, seen_at=page.as_of or asked_at, place=page.place)
         asked_at = database_now()
 
 

@@ -15,7 +15,7 @@ from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.overriding import Risk, correct_in_doubt
 from ledger.actions.pausing import pause, resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
-from ledger.actions.proof import is_proof, predates_rules, same_rules
+from ledger.actions.proof import is_proof, is_settled, predates_rules, same_rules
 from ledger.actions.reading import (
     correction_of,
     corrections_of,
@@ -63,6 +63,7 @@ __all__ = [
     "hold",
     "is_due",
     "is_proof",
+    "is_settled",
     "keep_lookup",
     "key_for",
     "lapse_asked",

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from ledger import actions
 from ledger.destinations.connectors.base import (
@@ -115,7 +115,21 @@ def ask(
         why=looked.why,
         single_page=looked.single_page,
     )
-    return replace(found, refused=looked.status in REFUSES_US, status=looked.status)
+    found = replace(found, refused=looked.status in REFUSES_US, status=looked.status)
+    return found if looked.as_of is None else _as_of(operation, found, looked.as_of)
+
+
+def _as_of(operation: Operation, found: Found, instant: datetime) -> Found:
+    """Judge an answer that tells of an earlier instant: what may have been made since, it does not show.
+
+    It counts where all that was sent had settled by then; two records are two whenever that was.
+    """
+    told = instant >= operation.accepted_at and actions.is_settled(operation, instant)
+    if told or found.verdict in (Verdict.SEVERAL, Verdict.COULD_NOT_LOOK):
+        return found
+    shown = f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    why = f"What was read is of {shown}: too early to show all that was sent."
+    return replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=why)
 
 
 def _looked(operation: Operation, request: LookRequest, *, pace: Pace | None, patience_s: float) -> Looked:

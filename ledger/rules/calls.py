@@ -82,7 +82,7 @@ class SendCall(Section):
     """
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
-    path: str = Field(pattern=r"^/")
+    path: str | None = Field(None, pattern=r"^/")
     body: Literal["json", "form"] = "json"
     form_arrays: Literal["index", "empty"] | None = None
     headers: dict[str, str] = {}
@@ -116,10 +116,14 @@ class RecordMap(Section):
 
 
 class Question(Section):
-    """A request that only asks; its body is a table whose texts may hold placeholders."""
+    """A request that only asks; its body is a table whose texts may hold placeholders.
+
+    Which lines it needs depends on the connector: `path` over HTTP, `query` of a database.
+    """
 
     method: Literal["GET", "POST"] = "GET"
-    path: str = Field(pattern=r"^/")
+    path: str | None = Field(None, pattern=r"^/")
+    query: str | None = None
     headers: dict[str, str] = {}
     body: dict[str, Any] | None = None
     body_as: Literal["json", "form"] | None = None

@@ -1,7 +1,7 @@
 """How a destination is reached: its address, by what it knows us, the way there, and how fast."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -80,6 +80,13 @@ def _proxy(value: str) -> str:
     return value
 
 
+def _kept(value: str) -> str:
+    """Accept where an address with credentials stands, never the address itself."""
+    if not value.startswith(("env:", "file:")):
+        raise ValueError("a secret never stands in this file; write env:NAME or file:PATH")
+    return value
+
+
 class Rate(Section):
     """How fast a destination may be called; shared by all workers."""
 
@@ -88,9 +95,14 @@ class Rate(Section):
 
 
 class Connection(Section):
-    """How a destination is reached; `timeout` is a total deadline in seconds."""
+    """How a destination is reached; `timeout` is a total deadline in seconds.
+
+    `base_url`, `auth`, `tls` and `proxy` over HTTP; `url` of a database; `options` are a connector's own.
+    """
 
     base_url: str | None = Field(None, pattern=r"^https?://[^/\s]+")
+    url: Annotated[str, AfterValidator(_kept)] | None = None
+    options: dict[str, Any] = {}
     timeout_s: Seconds = Field(10, alias="timeout", gt=0)
     auth: Auth | None = None
     tls: Tls | None = None

@@ -64,7 +64,7 @@ def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
 
 def _templates(call: Mapping[str, object], path: Path) -> Iterator[tuple[Path, str]]:
     """Yield what a call may have placeholders in: its path, its headers, its body and what is around it."""
-    for name in ("path", "headers", "body", "wrap"):
+    for name in ("path", "query", "headers", "body", "wrap"):
         for inner, text in placeholders.texts(call.get(name)):
             if text != placeholders.PAYLOAD or name != "wrap":
                 yield (*path, name, *inner), text

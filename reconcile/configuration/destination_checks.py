@@ -4,10 +4,11 @@ import importlib
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from ledger.destinations.connectors.base import LATER, ConfigurationError, secret
+from ledger.destinations.connectors.base import BUILT_IN, BUILT_INS, ConfigurationError, secret
 from ledger.destinations.connectors.routes import proxy_of, wrong_with
 from ledger.rules import hearing, placeholders
 from ledger.rules.connections import Connection
+from reconcile.configuration.connector_checks import check_lines
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import SECRETS, Part
 from reconcile.configuration.showing import duration
@@ -23,8 +24,10 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     connector = part.raw.get("connector", "http")
     if isinstance(connector, str):
         _check_connector(part, connector, wrongs)
+    check_lines(part, wrongs)
     _check_addresses(part, wrongs)
     _check_auth(part, wrongs)
+    _check_options(part, wrongs)
     _check_way(part, wrongs)
     _check_events(part, wrongs)
     _check_timeout(part, wrongs)
@@ -32,17 +35,10 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
 
 def _check_connector(part: Part, connector: str, wrongs: Wrongs) -> None:
     path: Path = (*part.path, "connector")
-    if connector in LATER:
+    if connector not in BUILT_IN and (why := _not_importable(connector)):
         remedy = (
-            'Write "http", or the Python path of a connector of your own, such as "shop.books:Connector".'
+            f'Write {BUILT_INS}, or "package.module:Class" of a module that Python finds where this runs.'
         )
-        wrongs.add(path, f'The connector "{connector}" is not available yet.', remedy)
-    elif connector == "http":
-        if "base_url" not in part.raw and not wrongs.misses(part.path):
-            remedy = 'Add the line: base_url = "https://books.example.com".'
-            wrongs.add((*part.path, "base_url"), "base_url is missing.", remedy)
-    elif why := _not_importable(connector):
-        remedy = 'Write "http", or "package.module:Class" of a module that Python finds where this runs.'
         wrongs.add(path, f'The connector "{connector}" cannot be loaded: {why}.', remedy)
 
 
@@ -98,6 +94,12 @@ def _check_auth(part: Part, wrongs: Wrongs) -> None:
         secret = auth.get(name)
         if isinstance(secret, str):
             check_secret((*part.path, "auth", name), secret, wrongs)
+
+
+def _check_options(part: Part, wrongs: Wrongs) -> None:
+    """Check that the secrets are there which a connector of the user's own is told of."""
+    for place, text in placeholders.texts(part.under("options")):
+        check_secret((*part.path, "options", *place), text, wrongs)
 
 
 def _check_token_url(part: Part, token_url: object, wrongs: Wrongs) -> None:

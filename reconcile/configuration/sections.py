@@ -196,6 +196,7 @@ def _check_secrets(part: Part, wrongs: Wrongs) -> None:
         if isinstance(secret, str) and not secret.startswith(("env:", "file:")):
             remedy = f'Write {name} = "env:NAME" or "file:PATH".'
             wrongs.add((*part.path, "auth", name), "A secret never stands in this file.", remedy)
+    check_places(part.raw.get("url"), (*part.path, "url"), wrongs)
     check_places(part.under("events").get("secret"), (*part.path, "events", "secret"), wrongs)
 
 

@@ -20,9 +20,9 @@ _KINDS: tuple[type[BaseModel], ...] = (
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
 )
-_BODIES = (("lookup", "body"), ("list", "body"), ("send", "wrap"))
+_BODIES = (("lookup", "body"), ("list", "body"), ("lookup", "query"), ("list", "query"), ("send", "wrap"))
 """A text inside may be a secret by mistake, and a query is too long to be told."""
-_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls", "url"})
+_UNSHOWN = frozenset({"auth", "headers", "options", "proxy", "secret", "tls", "url"})
 
 Flat = dict[tuple[str, ...], object]
 

@@ -8,6 +8,7 @@ from ledger.rules.calls import DrillSample, RetryPolicy, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted, split
 from reconcile.configuration.call_checks import check_calls, check_match, check_record
+from reconcile.configuration.connector_checks import check_call_lines
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
 from reconcile.configuration.showing import duration
@@ -22,6 +23,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_names(part, layout, wrongs)
     _check_fixed(part, wrongs)
     _check_needed(part, wrongs)
+    check_call_lines(part, layout, wrongs)
     _check_template(part, wrongs)
     check_calls(part, wrongs)
     check_record(part, wrongs)

@@ -13,7 +13,7 @@ JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.or
 
 _NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
-_UNSHOWN = frozenset({"auth", "headers", "proxy", "secret", "tls", "url"})
+_UNSHOWN = frozenset({"auth", "headers", "options", "proxy", "secret", "tls", "url"})
 """A secret may stand here by mistake, and must not be printed again."""
 
 _KINDS = {

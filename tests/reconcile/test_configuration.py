@@ -119,7 +119,7 @@ MANY_WRONG = """\
 [destinations.books]
 name = "Durban Books"
 entty = "Durban Trading"
-connector = "sql"
+connector = "shop.nowhere"
 base_url = "https://ann:secret@books.example.com"
 timeout = "10 sec"
 auth = { kind = "bearer", token = "sk_live_do_not_print" }

@@ -20,8 +20,15 @@ from ledger.rules.facts import UNCONFIGURED
 from ledger.rules.outcomes import Answer
 from ledger.rules.placeholders import Values
 
-BUILT_IN = {"http": "ledger.destinations.connectors.http:HttpConnector"}
-LATER = frozenset({"sql", "file"})
+BUILT_IN = {
+    "http": "ledger.destinations.connectors.http:HttpConnector",
+    "sql": "ledger.destinations.connectors.sql:SqlConnector",
+}
+BUILT_INS = ", ".join(f'"{name}"' for name in BUILT_IN)
+READS_ONLY = frozenset({"sql"})
+"""Connectors that only ask: what goes to such a destination is performed by callers."""
+LOOK_ITEMS, PULL_ITEMS = 20_000, 5_000_000
+"""The most items that a look-up and a list are read to."""
 
 
 class ConfigurationError(TieoutError):
@@ -105,6 +112,8 @@ class ListPage:
 
     items: list[object]
     place: Place | None = None
+    as_of: datetime | None = None
+    """The instant that it tells of, where that is not now: of a replica, of an export."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ class Looked:
     """What a look-up brought: decoded items, whether they were read to their end, and why not.
 
     `single_page`: there is no way to ask for more, so an item that was not asked for leaves the end unknown.
-    `status`: that of the answer which ended it.
+    `status`: that of the answer which ended it. `as_of`: the instant that it tells of, where that is not now.
     """
 
     items: tuple[object, ...]
@@ -120,6 +129,7 @@ class Looked:
     why: str = ""
     single_page: bool = False
     status: int | None = None
+    as_of: datetime | None = None
 
 
 class Connector(Protocol):
@@ -143,10 +153,6 @@ class Connector(Protocol):
 def connector_for(destination: Destination, pace: Pace | None = None) -> Connector:
     """Return a destination's connector, secrets read; raises ConfigurationError with what to put right."""
     target = Target(destination.name, destination.title, destination.account, destination.reach, pace)
-    if destination.connector in LATER:
-        raise ConfigurationError(
-            f'The connector "{destination.connector}" of {target.title} is not available yet.'
-        )
     return _factory(destination.connector, target)(target)
 
 
@@ -157,7 +163,7 @@ def _factory(name: str, target: Target) -> Callable[[Target], Connector]:
         return cast(Callable[[Target], Connector], getattr(import_module(module), attribute))
     except (ImportError, AttributeError, ValueError):
         raise ConfigurationError(
-            f'The connector "{name}" of {target.title} cannot be loaded: write "http" or a Python path, '
+            f'The connector "{name}" of {target.title} cannot be loaded: write {BUILT_INS} or a Python path, '
             'such as "package.module:Class", that the server can import.'
         ) from None
 

@@ -11,6 +11,8 @@ import httpx
 from ledger.destinations.connectors import bodies, paging, steps, wire
 from ledger.destinations.connectors.access import Access
 from ledger.destinations.connectors.base import (
+    LOOK_ITEMS,
+    PULL_ITEMS,
     ConfigurationError,
     IncompletePull,
     ListPage,
@@ -32,8 +34,7 @@ from ledger.rules.outcomes import Answer, retry_after_s
 from ledger.rules.records import holds, search
 
 BODY_MAX_BYTES = 5 * 1024 * 1024
-LOOK_PAGES, LOOK_ITEMS = 50, 20_000
-PULL_PAGES, PULL_ITEMS = 20_000, 5_000_000
+LOOK_PAGES, PULL_PAGES = 50, 20_000
 _PARTIAL, _UNAUTHORIZED = 206, 401
 LEFT_PART = 0.5
 """No send starts with less of its time left: it would only meet silence."""
@@ -160,7 +161,9 @@ class HttpConnector:
             max_items=items,
         )
 
-    def _url(self, path: str, values: placeholders.Values) -> httpx.URL:
+    def _url(self, path: str | None, values: placeholders.Values) -> httpx.URL:
+        if path is None:
+            raise ConfigurationError(f"A call of {self._title} has no path.")
         try:
             return httpx.URL(self._base + placeholders.fill(path, values, encode=True))
         except httpx.InvalidURL:
