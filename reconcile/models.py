@@ -11,6 +11,9 @@ from django.db.models import F, Q
 from ledger.models import Case, Operation, OperationType, Pause, TieoutNow
 from ledger.rules.states import Standing
 from reconcile.classes import ItemClass
+from reconcile.histories.models import History as History
+from reconcile.histories.models import PastRun as PastRun
+from reconcile.histories.models import Repeat as Repeat
 
 UNKNOWN_ZONE = (ZoneInfoNotFoundError, ValueError, OSError)
 """What a zone raises that this machine does not know, whatever its name is like."""

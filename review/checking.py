@@ -5,28 +5,40 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from django.db import InterfaceError, OperationalError, connection
 
-from ledger.models import Operation
+from ledger.models import Destination, Operation
 from ledger.rules.errors import NotNow
+from reconcile.models import Repeat
 
 LONGEST_S = 15.0
 """The time-out of a destination may be minutes; whoever waits before a page does not wait so long."""
 AT_ONCE = 2
 """How many people's checks may wait for one destination: the web server has few threads."""
 
-OPERATION, DESTINATION = 0x74696501, 0x74696502
+OPERATION, DESTINATION, REPEAT = 0x74696501, 0x74696502, 0x74696504
 """Our numbers among PostgreSQL's advisory locks, each with a second one for the row."""
 
 
 @contextmanager
 def turn(operation: Operation) -> Iterator[None]:
-    """Hold one of a destination's places, and this operation's own; NotNow where none is free.
+    """Hold one of a destination's places, and this operation's own; NotNow where none is free."""
+    with _turn(operation.operation_type.destination, OPERATION, operation.pk):
+        yield
 
-    The database session holds them, so they end with it, however that comes.
-    """
-    destination = operation.operation_type.destination
+
+@contextmanager
+def turn_of_repeat(repeat: Repeat) -> Iterator[None]:
+    """Hold the same for a trigger that ran more than once, and for the operation that it is."""
+    what = (REPEAT, repeat.pk) if repeat.operation_id is None else (OPERATION, repeat.operation_id)
+    with _turn(repeat.operation_type.destination, *what):
+        yield
+
+
+@contextmanager
+def _turn(destination: Destination, what: int, number: int) -> Iterator[None]:
+    """Hold them in the database session, so that they end with it, however that comes."""
     places = [destination.pk * AT_ONCE + place for place in range(AT_ONCE)]
     with ExitStack() as held:
-        if not _taken(held, OPERATION, operation.pk):
+        if not _taken(held, what, number):
             raise NotNow("It is already being checked. What is found appears here by itself.")
         if not any(_taken(held, DESTINATION, place) for place in places):
             raise NotNow(

@@ -10,6 +10,8 @@ from ledger.destinations import lookups
 from ledger.models import Approval, Lookup, Operation, Pause, Permit
 from ledger.rules import actors
 from ledger.rules.approvals import Ask
+from reconcile.histories import looking
+from reconcile.models import Repeat
 from review import checking
 from review.access import require
 
@@ -30,6 +32,23 @@ def check(operation: Operation, *, person: User, command_id: uuid.UUID) -> Looku
         return lookups.look(
             operation, actor=actor, reason=CHECKED, command_id=command_id, within_s=checking.LONGEST_S
         )
+
+
+def check_repeat(repeat: Repeat, *, person: User) -> Repeat:
+    """Ask the destination what it holds for a trigger that ran more than once.
+
+    Raises NotNow where it cannot be checked, or is being checked already.
+    """
+    require(person, "check")
+    with checking.turn_of_repeat(repeat):
+        actor = actors.person(person.get_username())
+        return looking.look(repeat, actor=actor, within_s=checking.LONGEST_S)
+
+
+def close_repeat(repeat: Repeat, *, person: User, reason: str) -> None:
+    """Close what is asked about a trigger that ran more than once, on this person's word."""
+    require(person, "attest")
+    looking.close(repeat, actor=actors.person(person.get_username()), reason=reason)
 
 
 def allow(operation: Operation, *, person: User, reason: str, command_id: uuid.UUID) -> Permit:

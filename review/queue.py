@@ -29,6 +29,8 @@ class Counts:
     currencies: list[str]
     more: bool
     without_operation: int
+    repeated: int
+    """Triggers that ran more than once, and that nobody has answered."""
 
 
 def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
@@ -49,12 +51,20 @@ def counts(now: datetime) -> Counts:
             wrong=Count("pk", filter=Q(open_case__kind__in=_WRONG)),
         )
     )
+    loose = list(
+        Case.objects.open()
+        .filter(operation=None, pause=None)
+        .values_list("kind")
+        .annotate(count=Count("pk"))
+        .order_by()
+    )
     found = {view: sum(row[view] for row in by_currency) for view in ("open", "person", "late", "wrong")}
     return Counts(
         views={view: min(count, COUNTED) for view, count in found.items()},
         currencies=sorted(row["currency"] for row in by_currency if row["currency"]),
         more=found["open"] > COUNTED,
-        without_operation=Case.objects.open().filter(operation=None, pause=None).count(),
+        without_operation=sum(count for kind, count in loose if kind != CaseKind.REPEATED),
+        repeated=dict(loose).get(CaseKind.REPEATED, 0),
     )
 
 

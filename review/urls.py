@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from review.views import approvals, decisions, deliveries, operation, pauses, queue, register, runs
+from review.views import (
+    approvals,
+    decisions,
+    deliveries,
+    histories,
+    operation,
+    pauses,
+    queue,
+    register,
+    runs,
+)
 
 urlpatterns = [
     path("", queue.home, name="home"),
@@ -20,6 +30,9 @@ urlpatterns = [
     path("deliveries/<uuid:uid>/again/", deliveries.again, name="delivery-again"),
     path("register/", register.show, name="register"),
     path("runs/", runs.index, name="runs"),
+    path("runs/histories/", histories.index, name="histories"),
+    path("runs/histories/<uuid:uid>/", histories.show, name="repeat"),
+    path("runs/histories/<uuid:uid>/check/", histories.check, name="repeat-check"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
     path("runs/<uuid:uid>.csv", runs.table, name="run-csv"),
     path("runs/<uuid:uid>.json", runs.document, name="run-json"),

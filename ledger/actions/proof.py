@@ -47,7 +47,7 @@ def is_proof(operation: Operation, found: Found, *, asked_at: datetime, control_
 
 def is_settled(operation: Operation, asked_at: datetime) -> bool:
     """Say whether absence could be proof when it was asked: nobody was sending, or had only just sent."""
-    last = operation.attempts.order_by("number").last()
+    last = None if operation._state.adding else operation.attempts.order_by("number").last()
     if last is not None and last.started_at is not None:
         settle_s = contract_of(operation).settle_s if last.outcome in EFFECT else 0
         if last.sender_ended_at is None or asked_at < last.sender_ended_at + timedelta(seconds=settle_s):

@@ -17,7 +17,7 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.destinations.pacing import NoRoom, Pace, admitted
-from ledger.models import Lookup, Operation, database_now
+from ledger.models import Lookup, Operation, OperationType, database_now
 from ledger.rules import moments
 from ledger.rules.calls import LookupCall
 from ledger.rules.contracts import REFUSES_US, Contract
@@ -130,6 +130,32 @@ def _as_of(operation: Operation, found: Found, instant: datetime) -> Found:
     shown = f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     why = f"What was read is of {shown}: too early to show all that was sent."
     return replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=why)
+
+
+def ask_for_source(
+    kind: OperationType,
+    *,
+    key: str,
+    source: Mapping[str, str],
+    made: tuple[datetime, datetime],
+    within_s: float,
+) -> Found:
+    """Ask what is there for a source record that nobody handed over, and keep nothing.
+
+    `source` has its system, reference and version; `made`: when it could first and last have been made.
+    Absence is no proof here: nobody knows under which name it was written. Raises NoLookup, and RuntimeError
+    inside a transaction.
+    """
+    operation = Operation(
+        operation_type=kind,
+        key=key,
+        source_system=source["system"],
+        source_reference=source["reference"],
+        source_version=source["version"],
+        accepted_at=made[0],
+        settles_at=made[1],
+    )
+    return ask(operation, contract=kind.promises, until=time.monotonic() + within_s)
 
 
 def _looked(operation: Operation, request: LookRequest, *, pace: Pace | None, patience_s: float) -> Looked:

@@ -78,6 +78,8 @@ class CaseKind(StrEnum):
     """A destination refuses our credentials; one case for all that it refused."""
     NEVER_SUBMITTED = "never_submitted"
     """The destination holds it, and Tieout has no operation for it."""
+    REPEATED = "repeated"
+    """Several runs of one trigger were called successful by their platform; nobody has looked yet."""
 
 
 class Evidence(StrEnum):

@@ -4,16 +4,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from ledger.models import Operation, OperationType, database_now
-from review import filters, pausing, queue
+from reconcile.models import History
+from review import filters, histories, pausing, queue
 from review.access import people_only
 from review.place import carry
 from review.row import Row
+
+WITH_REPEATS = ("open", "person")
+"""The views in which triggers that ran more than once stand, too."""
 
 
 @people_only
 def home(request: HttpRequest) -> HttpResponse:
     """Invite on an empty system; else lead to the queue."""
-    if Operation.objects.exists():
+    if Operation.objects.exists() or History.objects.exists():
         return redirect("queue")
     return render(request, "review/empty.html")
 
@@ -39,6 +43,7 @@ def show(request: HttpRequest) -> HttpResponse:
             (Row.of(row, now), carry(chosen, number)) for number, row in enumerate(found[: queue.SHOWN], 1)
         ],
         "pauses": pausing.open_pauses(),
+        "repeats": histories.waiting(now) if counted.repeated and chosen.view in WITH_REPEATS else [],
         "more": len(found) > queue.SHOWN,
         "shown": queue.SHOWN,
         "choices": _choices(chosen, counted, types),

@@ -4,7 +4,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,8 @@ class Held:
     pages: list[list[dict[str, Any]] | None] = field(default_factory=list)
     looks: int = 0
     blind: bool = False
+    as_of: datetime | None = None
+    """The instant that its look-ups tell of, where that is not now."""
 
 
 HELD = Held()
@@ -128,7 +130,8 @@ class Listed:
         ours = [
             item for item in items if (item.get("metadata") or {}).get("operation") == request.values["key"]
         ]
-        return Looked(tuple(item for item in ours if not item.get("unlooked")), complete=True)
+        shown = tuple(item for item in ours if not item.get("unlooked"))
+        return Looked(shown, complete=True, as_of=HELD.as_of)
 
     def pages(self, request: ListRequest) -> Iterator[ListPage]:
         for number in range(request.place["page"] if request.place else 0, len(HELD.pages)):

@@ -1,0 +1,1 @@
+"""What automation platforms export of their runs: which triggers have several successful ones."""

@@ -1,0 +1,189 @@
+"""What a check makes of a trigger that ran more than once, and how a person answers it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from ledger import actions
+from ledger.destinations import lookups
+from ledger.models import Event, Pause, database_now
+from ledger.rules.approvals import needs_two
+from ledger.rules.errors import NotNow
+from ledger.rules.moments import read_instant
+from ledger.rules.states import LIVE, Verdict
+from reconcile.classes import ItemClass
+from reconcile.histories import linking
+from reconcile.histories.models import LONGEST, Repeat
+from reconcile.tying import amount_text
+
+IDS_SHOWN = 4
+CHECKED = "Several runs of its trigger were marked successful."
+
+Stored = Mapping[str, Any]
+"""A record as look-ups keep it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one check came to."""
+
+    verdict: Verdict
+    complete: bool
+    proof: bool
+    why: str
+    records: Sequence[Stored]
+
+    @property
+    def live(self) -> list[Stored]:
+        """The records that stand, the one that may stay first: the earliest."""
+        standing = [record for record in self.records if record["standing"] in LIVE]
+        return sorted(standing, key=lambda record: (record["occurred_at"] is None, _when(record)))
+
+
+def why_not(repeat: Repeat) -> str:
+    """Say why it cannot be checked; empty where it can."""
+    there = repeat.operation_type.destination
+    if not repeat.is_open:
+        return "It is answered."
+    if repeat.item_class == ItemClass.AMBIGUOUS:
+        return "It is more than one operation: check each of them on its own page."
+    if not repeat.operation_type.has_lookup:
+        return f"{there.title} cannot be checked: its rules name no look-up."
+    if not repeat.key:
+        template = repeat.operation_type.key_template or "its type has no template for it"
+        return f"Its key is not known ({template}): a part is missing. Look there by hand."
+    if Pause.objects.open().of_all().filter(destination=there).exists():
+        return f"{there.title} is paused: an administrator resumes it first."
+    return ""
+
+
+def look(repeat: Repeat, *, actor: str, within_s: float) -> Repeat:
+    """Ask the destination what it holds for the trigger, keep it, and close what that answers.
+
+    An operation of ours is looked up as any other, with what follows for it. Raises NotNow where it cannot be
+    checked.
+    """
+    linking.link([repeat])
+    if why := why_not(repeat):
+        raise NotNow(why)
+    asked_at = database_now()
+    seen = _of_operation(repeat, actor, within_s) if repeat.operation else _of_source(repeat, within_s)
+    with transaction.atomic():
+        kept = Repeat.objects.select_for_update().get(pk=repeat.pk)
+        kept.key, kept.operation = repeat.key, repeat.operation
+        _keep(kept, seen, asked_at=asked_at, actor=actor)
+    return kept
+
+
+def _of_operation(repeat: Repeat, actor: str, within_s: float) -> Seen:
+    operation = repeat.operation
+    assert operation is not None  # asked by the caller
+    operation.operation_type = repeat.operation_type
+    lookup = lookups.look(operation, actor=actor, reason=CHECKED, within_s=within_s)
+    return Seen(Verdict(lookup.verdict), lookup.complete, lookup.proof, lookup.why, lookup.records)
+
+
+def _of_source(repeat: Repeat, within_s: float) -> Seen:
+    source = {"system": repeat.system, "reference": repeat.reference, "version": repeat.version}
+    found = lookups.ask_for_source(
+        repeat.operation_type,
+        key=repeat.key,
+        source=source,
+        made=(repeat.first_run_at, repeat.last_run_at + LONGEST),
+        within_s=within_s,
+    )
+    return Seen(found.verdict, found.complete, False, found.why, found.stored())
+
+
+def _keep(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None:
+    """Write down what was found, in its class; one record that stands answers it."""
+    live = seen.live
+    repeat.item_class, repeat.why = _class_of(repeat, seen)
+    repeat.looked_at, repeat.looked_by = asked_at, actor
+    gone = [record for record in seen.records if record not in live]
+    repeat.records = [*live, *gone]
+    repeat.surplus = max(len(live) - 1, 0)
+    repeat.amount, repeat.currency = _surplus(live[1:])
+    data = {"case": str(repeat.case.uid), "verdict": str(seen.verdict), "records": len(seen.records)}
+    Event.objects.create(kind="looked", actor=actor, reason=CHECKED, data=data)
+    if repeat.item_class == ItemClass.MATCHED:
+        _close(repeat, actor="policy", reason=repeat.why)
+    elif repeat.item_class == ItemClass.DUPLICATE:
+        _hand_over(repeat)
+    repeat.save()
+
+
+def _class_of(repeat: Repeat, seen: Seen) -> tuple[ItemClass, str]:
+    there, live = repeat.operation_type.destination.title, seen.live
+    if len(live) > 1:
+        ids = ", ".join(record["id"] for record in live[:IDS_SHOWN])
+        more = f" and {len(live) - IDS_SHOWN} more" if len(live) > IDS_SHOWN else ""
+        return ItemClass.DUPLICATE, f"{ids}{more} carry it: {len(live) - 1} too many."
+    if not seen.complete or seen.verdict is Verdict.COULD_NOT_LOOK:
+        return ItemClass.UNCERTAIN, f"The check could not look. {seen.why}".strip()
+    if live:
+        return ItemClass.MATCHED, f"{there} holds {live[0]['id']} under it, and no other."
+    if seen.records:
+        return ItemClass.STATUS_DIFFERS, f"{there} holds only what was reversed or declined."
+    if seen.proof:
+        return ItemClass.MISSING, f"{repeat.runs} runs are marked successful, and {there} holds nothing."
+    words = "which is no proof: the runs may have written it under another name. Look there by hand."
+    return ItemClass.UNCERTAIN, f"{there} holds nothing under {repeat.key}, {words}"[:500]
+
+
+def _surplus(records: Sequence[Stored]) -> tuple[Decimal | None, str]:
+    """Return what the surplus comes to; nothing where an amount is missing or currencies differ."""
+    currencies = {record["currency"] for record in records}
+    if len(currencies) != 1 or any(record["amount"] is None for record in records):
+        return None, ""
+    (currency,) = currencies
+    amount = sum((Decimal(record["amount"]) for record in records), Decimal(0))
+    return (amount, currency) if currency else (None, "")
+
+
+def _when(record: Stored) -> float:
+    made_at = read_instant(record["occurred_at"])
+    return made_at.timestamp() if made_at else 0.0
+
+
+def _hand_over(repeat: Repeat) -> None:
+    """Leave it to the case of its operation, which such a check has opened: one question, one case."""
+    case = repeat.operation.cases.open().first() if repeat.operation else None
+    if case is not None and case.pk != repeat.case.pk:
+        _close(repeat, actor="policy", reason="It stands in the case of its operation now.")
+        repeat.case = case
+
+
+def _close(repeat: Repeat, *, actor: str, reason: str) -> None:
+    """Close its own case; that of an operation is the operation's."""
+    if repeat.is_open and repeat.case.operation_id is None:
+        actions.close_case(repeat.case.pk, actor=actor, reason=reason)
+        repeat.case.refresh_from_db()
+
+
+def why_not_closed(repeat: Repeat) -> str:
+    """Say why nobody closes it on their word; empty where a person may."""
+    if not repeat.is_open:
+        return f"{repeat.case.closed_by} closed it."
+    if repeat.case.operation_id is not None:
+        return "It stands in the case of its operation, and is answered on that page."
+    limits, there = repeat.operation_type.reviewing.four_eyes_above, repeat.operation_type.destination.title
+    if not repeat.surplus or limits is None:
+        return ""
+    if repeat.amount is None:
+        return f"What the surplus comes to is not known. Reverse it in {there}, and check again."
+    if needs_two(repeat.amount, repeat.currency, limits):
+        much = f"{repeat.currency} {amount_text(repeat.amount, repeat.currency)}"
+        return f"{much} is more than one person closes. Reverse it in {there}, and check again."
+    return ""
+
+
+def close(repeat: Repeat, *, actor: str, reason: str) -> None:
+    """Close it on a person's word, with their reason; NotNow says why that cannot be."""
+    if why := why_not_closed(repeat):
+        raise NotNow(why)
+    _close(repeat, actor=actor, reason=reason)
