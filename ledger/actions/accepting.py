@@ -1,14 +1,13 @@
 """Accept and claim: the row is ours or it is not, and the database decides."""
 
 import json
-import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from django.db import IntegrityError
-from django.db.models import QuerySet
 from psycopg.rows import DictRow
 
 from ledger.actions import claiming, resolving, statements
@@ -26,7 +25,7 @@ from ledger.actions.submission import (
 )
 from ledger.models import Attempt, Operation, OperationType, database_now
 from ledger.rules import keys, tokens
-from ledger.rules.decisions import Next, Step, decide
+from ledger.rules.decisions import Next, Step, decide, in_progress
 from ledger.rules.errors import AttemptIdElsewhere, LostRace, Malformed, WrongDoor
 from ledger.rules.leases import LEASE_MAX_S
 from ledger.rules.redaction import redact_text
@@ -65,7 +64,7 @@ def _submit(submission: Submission, kind: OperationType, *, actor: str) -> Reply
     prepared = prepare(submission, kind)
     written = _accept(submission, prepared, actor=actor)
     if not written["created"]:
-        return _again(submission, prepared, written, actor=actor)
+        return _again(prepared, written if written["id"] else _known(prepared))
     return Reply("proceed", _operation(written, prepared), created=True, warnings=_warnings(prepared))
 
 
@@ -76,14 +75,10 @@ def claim(submission: Submission, *, actor: str) -> Reply:
 
 def _claim(submission: Submission, kind: OperationType, *, actor: str) -> Reply:
     asked = ask(submission, kind, actor=actor)
-    try:
+    with _one_attempt_each(asked.prepared, asked.ticket):
         written = _accept(asked.submission, asked.prepared, actor=actor, ticket=asked.ticket)
-        if written["attempt_id"] is None:  # the key is taken, or its destination is paused
-            return answer_known(asked, written)
-    except IntegrityError as error:
-        if "caller_id" not in str(error):
-            raise
-        raise _elsewhere(asked.ticket.caller_id, asked.prepared) from None
+    if written["attempt_id"] is None:  # the key is taken, or its destination is paused
+        return answer_known(asked, written)
     return answer_first(asked, written)
 
 
@@ -119,15 +114,31 @@ def ask(submission: Submission, kind: OperationType, *, actor: str) -> Asked:
 def answer_first(asked: Asked, written: Mapping[str, Any]) -> Reply:
     """Answer a claim that has just been written: it is the first, so go ahead."""
     operation = _operation(written, asked.prepared)
-    attempt = _first_attempt(operation, asked.ticket, written["attempt_id"])
+    attempt = _attempt(operation, asked.ticket, written["attempt_id"])
     warnings = _warnings(asked.prepared)
     return Reply("proceed", operation, attempt, asked.ticket.token, created=True, warnings=warnings)
 
 
 def answer_known(asked: Asked, written: Mapping[str, Any]) -> Reply:
     """Answer a claim of an operation that exists; `written` is its row, or one without an id."""
-    actor = asked.ticket.actor
-    return _again(asked.submission, asked.prepared, written, actor=actor, ticket=asked.ticket)
+    if written["id"] is None:
+        written = _known(asked.prepared, asked.ticket)
+    repeated = answer_repeated({0: asked}, {0: written})
+    return repeated.get(0) or answer_standing(asked, written)
+
+
+def answer_repeated(asked: Mapping[int, Asked], written: Mapping[int, Mapping[str, Any]]) -> dict[int, Reply]:
+    """Answer, of these claims of operations that exist, those whose answers were lost, by their places."""
+    wanted = {at: row["id"] for at, row in written.items() if _claimed_before(asked[at], row)}
+    rows = claiming.claim_again(wanted, {at: asked[at].ticket for at in wanted})
+    return {at: _repeated(row, asked[at].prepared, asked[at].ticket) for at, row in rows.items()}
+
+
+def answer_standing(asked: Asked, written: Mapping[str, Any]) -> Reply:
+    """Answer a claim of an operation that exists, and that was not repeated: where it stands."""
+    if _claimed_before(asked, written):  # it was started, or has ended since it was read
+        written = _known(asked.prepared, asked.ticket)
+    return _again(asked.prepared, written, ticket=asked.ticket)
 
 
 def _accept(
@@ -162,12 +173,20 @@ def _operation(written: Mapping[str, Any], prepared: Prepared) -> Operation:
     return operation
 
 
-def _first_attempt(operation: Operation, ticket: claiming.Ticket, attempt_id: int) -> Attempt:
+def _repeated(row: Mapping[str, Any], prepared: Prepared, ticket: claiming.Ticket) -> Reply:
+    operation = _operation(row, prepared)
+    ticket = replace(ticket, attempt_uid=row["attempt_uid"])
+    attempt = _attempt(operation, ticket, row["attempt_id"], number=row["number"])
+    return Reply("proceed", operation, attempt, ticket.token, replayed=True)
+
+
+def _attempt(operation: Operation, ticket: claiming.Ticket, attempt_id: int, *, number: int = 1) -> Attempt:
+    """Return the attempt that a statement wrote for a ticket."""
     columns = {
         "id": attempt_id,
         "uid": ticket.attempt_uid,
         "operation_id": operation.pk,
-        "number": 1,
+        "number": number,
         "caller_id": ticket.caller_id,
         "actor": ticket.actor,
         "run": ticket.run,
@@ -212,33 +231,50 @@ def row_of(submission: Submission, prepared: Prepared, ticket: claiming.Ticket |
     }
 
 
-def _again(
-    submission: Submission,
-    prepared: Prepared,
-    written: Mapping[str, Any],
-    *,
-    actor: str,
-    ticket: claiming.Ticket | None = None,
-) -> Reply:
+def _again(prepared: Prepared, written: Mapping[str, Any], *, ticket: claiming.Ticket | None = None) -> Reply:
     """Answer for an operation that exists: what the winner wrote is read, and decides."""
-    if submission.attempt_id is not None:
-        _refuse_elsewhere(submission.attempt_id, prepared)
-    if written["id"] is None:
-        asked = {"type_id": prepared.operation_type.pk, "key": prepared.key}
-        known = statements.run("known", asked)
-        assert known is not None, "an accepted operation is never removed"
-        written = known
+    if written["claimed_for"] not in (None, written["id"]):
+        raise _taken(by_this=False)
     found = _operation(written, prepared)
     refuse_changed(found, prepared)
+    return _certain(found, written["read_at"]) or _decided(found, prepared, ticket)
+
+
+def _known(prepared: Prepared, ticket: claiming.Ticket | None = None) -> DictRow:
+    """Read what stands under a key that is taken."""
+    caller_id = ticket.caller_id if ticket else None
+    asked = {"type_id": prepared.operation_type.pk, "key": prepared.key, "caller_id": caller_id}
+    known = statements.run("known", asked)
+    assert known is not None, "an accepted operation is never removed"
+    return known
+
+
+def _claimed_before(asked: Asked, row: Mapping[str, Any]) -> bool:
+    """Say whether a running operation of the same payload has an attempt by this claim's attempt_id."""
+    if row["state"] != State.RUNNING or row["claimed_for"] != row["id"]:
+        return False
+    return asked.prepared.same_as(row["payload_digest"])
+
+
+def _certain(found: Operation, read_at: datetime) -> Reply | None:
+    """Answer by one reading, without a lock, where no step could lead elsewhere; None where one could."""
     if found.state == State.COMPLETED:
         return _done(found)
-    with locked(found.pk) as (operation, now):
+    if found.state == State.RUNNING and found.held_at is None:
+        step = in_progress(found.lease_until, read_at)
+        return _standing(found, step) if step.next is Next.WAIT else None
+    return _stood_for(found)
+
+
+def _decided(found: Operation, prepared: Prepared, ticket: claiming.Ticket | None) -> Reply:
+    """Answer with the operation's row locked, after every step that needs no network."""
+    with _one_attempt_each(prepared, ticket), locked(found.pk) as (operation, now):
         if operation.state == State.RUNNING and operation.lease_until and operation.lease_until <= now:
             resolving.expire_locked(operation, now, actor="policy")
-        if ticket is not None and operation.state == State.RUNNING:
-            held = claiming.claim_repeated(operation, ticket)
-            if held is not None:
-                return Reply("proceed", operation, held, ticket.token, replayed=True)
+        if ticket is not None and ticket.caller_id is not None and operation.state == State.RUNNING:
+            rows = claiming.claim_again({0: operation.pk}, {0: ticket})
+            if rows:
+                return _repeated(rows[0], prepared, ticket)
         step = resolving.advance(operation, now)
         due = step.next is Next.SEND and (step.at is None or step.at <= now)
         if ticket is None and due:
@@ -266,11 +302,9 @@ def _standing(operation: Operation, step: Step) -> Reply:
     """Say where an operation stands that nobody may claim now."""
     if operation.state == State.COMPLETED:
         return _done(operation)
-    stands = correction_of(operation)
-    if stands is not None and operation.state == State.FAILED:
-        if stands.state == State.COMPLETED:
-            return Reply("skip", operation, replayed=True, reason=f"Its correction {stands.key} is done.")
-        return Reply("hold", operation, reason=f"It was corrected: {stands.key} stands for it.")
+    stood_for = _stood_for(operation)
+    if stood_for is not None:
+        return stood_for
     if operation.state == State.FAILED and step.next is not Next.SEND:
         return Reply("hold", operation, reason=step.why)
     if operation.held_at is not None and step.next is not Next.SEND:
@@ -278,24 +312,36 @@ def _standing(operation: Operation, step: Step) -> Reply:
     return Reply("wait", operation, retry_at=step.at, replayed=True, reason=step.why)
 
 
-def _refuse_elsewhere(attempt_id: uuid.UUID, prepared: Prepared) -> None:
-    known = Attempt.objects.filter(caller_id=attempt_id)
-    if known.exists() and not known.filter(operation__in=_named(prepared)).exists():
-        raise _elsewhere(attempt_id, prepared)
+def _stood_for(operation: Operation) -> Reply | None:
+    """Say what stands for an operation that did not happen and never runs again; None where nothing does."""
+    stands = correction_of(operation) if operation.state == State.FAILED else None
+    if stands is None:
+        return None
+    if stands.state == State.COMPLETED:
+        return Reply("skip", operation, replayed=True, reason=f"Its correction {stands.key} is done.")
+    return Reply("hold", operation, reason=f"It was corrected: {stands.key} stands for it.")
 
 
-def _elsewhere(attempt_id: uuid.UUID | None, prepared: Prepared) -> AttemptIdElsewhere:
-    if Attempt.objects.filter(caller_id=attempt_id, operation__in=_named(prepared)).exists():
+@contextmanager
+def _one_attempt_each(prepared: Prepared, ticket: claiming.Ticket | None) -> Iterator[None]:
+    """Let an attempt_id that another attempt has taken be refused in words."""
+    try:
+        yield
+    except IntegrityError as error:
+        if ticket is None or "caller_id" not in str(error):
+            raise
+        named = {"operation__operation_type": prepared.operation_type, "operation__key": prepared.key}
+        raise _taken(by_this=Attempt.objects.filter(caller_id=ticket.caller_id, **named).exists()) from None
+
+
+def _taken(*, by_this: bool) -> AttemptIdElsewhere:
+    if by_this:
         return AttemptIdElsewhere(
             "The attempt with this attempt_id has ended. Make a new one for the next try."
         )
     return AttemptIdElsewhere(
         "This attempt_id belongs to an attempt of another operation. Make a new one for each claim."
     )
-
-
-def _named(prepared: Prepared) -> QuerySet[Operation]:
-    return Operation.objects.filter(operation_type=prepared.operation_type, key=prepared.key)
 
 
 def _warnings(prepared: Prepared) -> list[str]:

@@ -8,9 +8,9 @@ alone.
 import json
 import unicodedata
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError
 from psycopg.rows import DictRow
@@ -18,9 +18,12 @@ from psycopg.rows import DictRow
 from ledger.actions import accepting, kinds, recording, statements
 from ledger.actions.accepting import Asked, Reply
 from ledger.actions.submission import Submission
+from ledger.models import Operation
 from ledger.rules.errors import TieoutError
 from ledger.rules.outcomes import Report
 from ledger.rules.states import Outcome
+
+Row = TypeVar("Row")
 
 Answer = Reply | Exception
 """What came of one item: its reply, or what it would have raised alone."""
@@ -44,16 +47,19 @@ def claim_all(submissions: Sequence[Submission], *, actor: str) -> Iterator[Answ
     """Claim each, in their order; each answer is given before the next is acted on, and spoils none."""
     asked, items = _asked(submissions, actor=actor)
     rows = _written("accept_batch", items, actor=actor)
+    standing = {at: row for at, row in rows.items() if not row["created"]}
+    _read_leaves(asked, standing)
+    repeated = _or_alone(lambda: accepting.answer_repeated(asked, standing))
 
     def answer(at: int, submission: Submission) -> Reply:
-        if at in rows:
-            if rows[at]["created"]:
-                return accepting.answer_first(asked[at], rows[at])
-            try:
-                return accepting.answer_known(asked[at], rows[at])
-            except TieoutError:
-                pass  # a refusal stands only by rules that were read anew
-        return accepting.claim(submission, actor=actor)
+        if at not in rows:
+            return accepting.claim(submission, actor=actor)
+        if rows[at]["created"]:
+            return accepting.answer_first(asked[at], rows[at])
+        if repeated is None:
+            return accepting.answer_known(asked[at], rows[at])
+        # Where it is refused, it is so by the rules in force: the statement has compared them.
+        return repeated.get(at) or accepting.answer_standing(asked[at], rows[at])
 
     yield from _each(answer, submissions)
 
@@ -61,10 +67,11 @@ def claim_all(submissions: Sequence[Submission], *, actor: str) -> Iterator[Answ
 def record_all(told: Sequence[Told], *, actor: str) -> Iterator[Answer]:
     """Record each, in their order; each answer is given before the next is acted on, and spoils none."""
     rows = _written("complete_batch", _successes(told), actor=actor)
+    rows |= _reported_before(told, known=rows)
 
     def answer(at: int, one: Told) -> Reply:
         if at in rows:
-            return recording.reply_to(recording.completed_as(rows[at]))
+            return recording.reply_to(recording.read_as(rows[at]))
         return recording.record(one.attempt_uid, token=one.token, report=one.report, actor=actor)
 
     yield from _each(answer, told)
@@ -95,6 +102,19 @@ def _asked(submissions: Sequence[Submission], *, actor: str) -> tuple[dict[int, 
     return asked, items
 
 
+def _read_leaves(asked: Mapping[int, Asked], standing: Mapping[int, DictRow]) -> None:
+    """Read, for claims with another payload than what stands there, the leaves that tell what differs."""
+    changed = {
+        row["id"]: row
+        for at, row in standing.items()
+        if not asked[at].prepared.same_as(row["payload_digest"])
+    }
+    if changed:
+        found = Operation.objects.filter(pk__in=changed.keys()).values_list("pk", "leaf_digests")
+        for pk, leaf_digests in (_or_alone(lambda: dict(found)) or {}).items():
+            changed[pk]["leaf_digests"] = leaf_digests
+
+
 def _known(seen: set[Hashable], name: Hashable) -> bool:
     """Say whether it was seen before, and remember it."""
     before = name in seen
@@ -112,6 +132,37 @@ def _successes(told: Iterable[Told]) -> list[dict[str, Any]]:
         and one.report.outcome is Outcome.SUCCEEDED
         and not one.report.replayed
     ]
+
+
+def _reported_before(told: Sequence[Told], *, known: Container[int]) -> dict[int, DictRow]:
+    """Return where the operations stand of which the very same was reported before, by the items' places."""
+    items = [
+        recording.row_of(one.attempt_uid, token=one.token, report=recording.as_kept(one.report)) | {"at": at}
+        for at, one in enumerate(told)
+        if at not in known
+    ]
+    if not items:
+        return {}
+    read = _or_alone(
+        lambda: {row["at"]: row for row in statements.run_for_all("reported", recording.reported(items))}
+    )
+    repeated: dict[int, DictRow] = {}
+    acted_on: set[int] = set()
+    for at, row in sorted((read or {}).items()):
+        # What an item before it does to its operation, its answer tells.
+        if row["known"] and row["corrected_at"] is None and row["id"] not in acted_on:
+            repeated[at] = row
+        else:
+            acted_on.add(row["id"])
+    return repeated
+
+
+def _or_alone(ask: Callable[[], dict[int, Row]]) -> dict[int, Row] | None:
+    """Answer many at once; None where the database does not: each then goes alone, and is told why."""
+    try:
+        return ask()
+    except (DatabaseError, InterfaceError):
+        return None
 
 
 def _written(name: str, items: Sequence[Mapping[str, Any]], *, actor: str) -> dict[int, DictRow]:

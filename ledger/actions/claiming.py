@@ -1,10 +1,14 @@
 """Claim and start: one attempt in flight, fenced by its token, committed before the first byte."""
 
+import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ledger.actions import resolving
+from psycopg.rows import DictRow
+
+from ledger.actions import resolving, statements
 from ledger.actions.changing import change, locked
 from ledger.actions.reading import contract_of, facts
 from ledger.actions.submission import key_for
@@ -46,23 +50,26 @@ class Claimed:
     facts: Facts
 
 
-def claim_repeated(operation: Operation, ticket: Ticket) -> Attempt | None:
-    """Answer a claim whose answer was lost (same attempt_id, not started); the token before is void."""
-    attempt = operation.attempts.filter(caller_id=ticket.caller_id, closed_at__isnull=True).first()
-    if ticket.caller_id is None or attempt is None or attempt.actor != ticket.actor:
-        return None
-    if attempt.started_at is not None:
-        return None  # only its own process may go on: for everybody else it is in flight
-    attempt.token_hash = tokens.token_hash(ticket.token)
-    attempt.save(update_fields=["token_hash"])
-    change(
-        operation,
-        kind="claimed",
-        actor=ticket.actor,
-        reason="The same claim again; the token before is void.",
-        attempt=attempt,
-    )
-    return attempt
+def claim_again(operation_ids: Mapping[int, int], tickets: Mapping[int, Ticket]) -> dict[int, DictRow]:
+    """Answer claims whose answers were lost (same attempt_id, not started); the tokens before are void.
+
+    Both are by a claim's place; all are one actor's. Gives a row of operation and attempt by the place, none
+    where the attempt was started: only its own process may go on, and for everybody else it is in flight.
+    """
+    if not operation_ids:
+        return {}
+    items = [
+        {
+            "at": at,
+            "operation_id": operation_id,
+            "caller_id": tickets[at].caller_id,
+            "token_hash": tokens.token_hash(tickets[at].token),
+        }
+        for at, operation_id in operation_ids.items()
+    ]
+    (actor,) = {tickets[at].actor for at in operation_ids}
+    values = {"items": json.dumps(items, default=str), "actor": actor}
+    return {row["at"]: row for row in statements.run_for_all("claim_again", values)}
 
 
 def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt | None:

@@ -3,24 +3,24 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from psycopg.rows import DictRow
 
 from ledger.actions import resolving, statements
 from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked, void_asked
-from ledger.actions.claiming import operation_of
 from ledger.actions.holding import tie_corrected
 from ledger.actions.statements import stored
 from ledger.actions.told import LATE_MAX, THERE, check_told, heed_late, hold_doubled, kept_alike
 from ledger.models import Attempt, Operation, OperationType
 from ledger.rules import tokens
 from ledger.rules.digests import canonical, same
-from ledger.rules.errors import OutcomeDiffers, StaleToken, TieoutError
+from ledger.rules.errors import NotFound, OutcomeDiffers, StaleToken, TieoutError
 from ledger.rules.outcomes import Report
 from ledger.rules.redaction import REDACTED, redact_text
 from ledger.rules.states import Evidence, Outcome, State
@@ -38,12 +38,21 @@ def record(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) ->
     what contradicts; both are kept.
     """
     report = as_kept(report)
-    if report.outcome is Outcome.SUCCEEDED:
-        completed = _complete(attempt_uid, token=token, report=report, actor=actor)
-        if completed is not None:
-            return reply_to(completed)
+    values = row_of(attempt_uid, token=token, report=report)
+    succeeded = report.outcome is Outcome.SUCCEEDED
+    completed = _complete(values, actor=actor) if succeeded else None
+    if completed is not None:
+        return reply_to(completed)
+    row = statements.run("reported", reported([{**values, "at": 0}]))
+    if row is None:
+        raise NotFound("There is no such attempt.")
+    if row["known"]:
+        return reply_to(read_as(row))
+    completed = _complete_heeding(values, actor=actor) if succeeded else None
+    if completed is not None:
+        return reply_to(completed)
     refusal: TieoutError | None = None
-    with locked(operation_of(attempt_uid)) as (operation, now):
+    with locked(row["id"]) as (operation, now):
         attempt = operation.attempts.get(uid=attempt_uid)
         if not same(attempt.token_hash, tokens.token_hash(token)):
             kept = _keep_stray(operation, attempt, report, actor=actor)
@@ -80,15 +89,22 @@ def row_of(attempt_uid: uuid.UUID, *, token: str, report: Report) -> dict[str, A
     }
 
 
-def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str) -> Operation | None:
-    """Complete under a living token, in one statement; None where the long way must say why not."""
-    values = row_of(attempt_uid, token=token, report=report)
-    values |= {"actor": actor, "data": json.dumps(values["data"]), "revision_max": REVISION_OF_A_FIRST_TRY}
-    row = statements.run("complete", {**values, "whole_story": False})
-    if row is not None:
-        return completed_as(row)
+def reported(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what the statement is told that says of which attempts the very same was reported before."""
+    names = ("at", "attempt_uid", "token_hash", "outcome_digest")
+    return {"items": json.dumps([{name: row[name] for name in names} for row in rows], default=str)}
+
+
+def _complete(values: Mapping[str, Any], *, actor: str) -> Operation | None:
+    """Complete a first try under a living token, in one statement; None where that does not suffice."""
+    row = _run_complete(values, actor=actor, whole_story=False)
+    return read_as(row) if row is not None else None
+
+
+def _complete_heeding(values: Mapping[str, Any], *, actor: str) -> Operation | None:
+    """Complete under a living token, and heed all that was told; None where the long way must say why not."""
     with transaction.atomic():
-        row = statements.run("complete", {**values, "whole_story": True})
+        row = _run_complete(values, actor=actor, whole_story=True)
         if row is None:
             return None
         with locked(row["id"]) as (operation, now):
@@ -97,8 +113,13 @@ def _complete(attempt_uid: uuid.UUID, *, token: str, report: Report, actor: str)
             return operation
 
 
-def completed_as(row: Mapping[str, Any]) -> Operation:
-    """Return the operation that a statement has completed."""
+def _run_complete(values: Mapping[str, Any], *, actor: str, whole_story: bool) -> DictRow | None:
+    asked = {"actor": actor, "revision_max": REVISION_OF_A_FIRST_TRY, "whole_story": whole_story}
+    return statements.run("complete", {**values, **asked, "data": json.dumps(values["data"])})
+
+
+def read_as(row: Mapping[str, Any]) -> Operation:
+    """Return the operation that a statement has completed, or read."""
     operation = stored(Operation, row)
     kind = {"id": row["operation_type_id"], "name": row["type_name"]}
     operation.operation_type = stored(OperationType, kind)

@@ -148,9 +148,7 @@ def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
         case State.FAILED:
             return Step(Next.NOTHING, "It did not happen, and nothing tries it again by itself.")
         case State.RUNNING:
-            if facts.lease_until is not None and facts.lease_until <= now:
-                return Step(Next.EXPIRE, "The lease ran out.")
-            return Step(Next.WAIT, "One try is in progress.", at=facts.lease_until)
+            return in_progress(facts.lease_until, now)
         case State.PENDING:
             if facts.held:
                 return Step(Next.HOLD, "It needs a person.")
@@ -160,6 +158,13 @@ def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
             return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
         case State.UNCERTAIN:
             return _resolve(facts, now, jitter)
+
+
+def in_progress(lease_until: datetime | None, now: datetime) -> Step:
+    """Say what comes next while a try runs: nothing else is asked about it."""
+    if lease_until is not None and lease_until <= now:
+        return Step(Next.EXPIRE, "The lease ran out.")
+    return Step(Next.WAIT, "One try is in progress.", at=lease_until)
 
 
 def _permitted(facts: Facts, permit: PermitFact, now: datetime) -> Step:
@@ -286,4 +291,14 @@ def new_generation(facts: Facts, *, proved: bool = False) -> bool:
     return bool(facts.attempts) and facts.contract.takes_key and disproved and facts.key_spent
 
 
-__all__ = ["Conclusion", "Next", "Step", "conclude", "decide", "looks_first", "new_generation", "pause_s"]
+__all__ = [
+    "Conclusion",
+    "Next",
+    "Step",
+    "conclude",
+    "decide",
+    "in_progress",
+    "looks_first",
+    "new_generation",
+    "pause_s",
+]

@@ -56,13 +56,13 @@ WITH asked AS (
     SELECT id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
         source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
         lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
-        true AS created
+        true AS created, NULL::timestamptz AS read_at, NULL::bigint AS claimed_for
     FROM operation
     UNION ALL
     SELECT id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
         source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
         lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
-        false
+        false, tieout_now(), (SELECT operation_id FROM ledger_attempt WHERE caller_id = %(caller_id)s::uuid)
     FROM ledger_operation
     WHERE operation_type_id = %(type_id)s AND key = %(key)s::text AND NOT EXISTS (SELECT FROM operation)
 )

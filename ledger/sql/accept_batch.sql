@@ -1,7 +1,7 @@
 -- Accept and claim many operations at once: what accept.sql does for one that its caller performs, for each of the
 -- items by itself. Whoever wrote a key first decides: its row comes back as it stood when this began. Nothing comes
--- back of an item that has to go alone: its rules are outdated, its destination is paused, its attempt_id is known, or
--- its key was written just now.
+-- back of an item that has to go alone: its rules are outdated, its key was written just now, or it is new and its
+-- destination is paused or its attempt_id known.
 -- All operations in the order of their keys, and only then all attempts in the order of their ids: two batches that
 -- took them in two orders would wait for each other.
 -- A lease that has lost more than a second by waiting is left out, as in accept.sql: nothing is written then.
@@ -13,14 +13,13 @@ WITH item AS MATERIALIZED (
         attempt_uid uuid, caller_id uuid, token_hash text
     )
 ), asked AS MATERIALIZED (
-    SELECT item.*, t.contract, d.account
+    SELECT item.*, t.contract, d.account,
+        (SELECT operation_id FROM ledger_attempt WHERE ledger_attempt.caller_id = item.caller_id) AS claimed_for,
+        EXISTS (SELECT FROM ledger_pause WHERE destination_id = d.id AND resumed_at IS NULL) AS paused
     FROM item
         JOIN ledger_operationtype AS t ON t.id = item.type_id
         JOIN ledger_destination AS d ON d.id = t.destination_id
-    WHERE CASE WHEN t.xmin::text || '/' || d.xmin::text = item.version
-        AND NOT EXISTS (SELECT FROM ledger_pause WHERE destination_id = d.id AND resumed_at IS NULL)
-        AND NOT EXISTS (SELECT FROM ledger_attempt WHERE caller_id = item.caller_id)
-    THEN true ELSE false END
+    WHERE CASE WHEN t.xmin::text || '/' || d.xmin::text = item.version THEN true ELSE false END
 ), operation AS (
     INSERT INTO ledger_operation (
         uid, operation_type_id, key, state, description, subject, amount, currency,
@@ -34,6 +33,7 @@ WITH item AS MATERIALIZED (
         idempotency_key, 1, CASE WHEN started THEN tieout_now() END, contract, account, 1, 1,
         tieout_now() + make_interval(secs => lease_s), 0, '', '', '', ''
     FROM asked
+    WHERE CASE WHEN claimed_for IS NULL AND NOT paused THEN true ELSE false END
     ORDER BY type_id, key
     ON CONFLICT (operation_type_id, key) DO NOTHING
     RETURNING *
@@ -58,10 +58,10 @@ WITH item AS MATERIALIZED (
         '{}'::jsonb
     FROM operation JOIN attempt ON attempt.operation_id = operation.id
 ), found AS (
-    SELECT asked.at, operation.*, true AS created
+    SELECT asked.at, operation.*, true AS created, NULL::timestamptz AS read_at, NULL::bigint AS claimed_for
     FROM operation JOIN asked ON asked.uid = operation.uid
     UNION ALL
-    SELECT asked.at, known.*, false
+    SELECT asked.at, known.*, false, tieout_now(), asked.claimed_for
     FROM asked CROSS JOIN LATERAL (
         SELECT * FROM ledger_operation WHERE operation_type_id = asked.type_id AND ledger_operation.key = asked.key LIMIT 1
     ) AS known
@@ -69,5 +69,5 @@ WITH item AS MATERIALIZED (
 SELECT at, found.id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
     source_reference, source_version, payload_digest, found.idempotency_key, accepted_at, changed_at, first_sent_at,
     lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
-    created, attempt.id AS attempt_id
+    created, read_at, claimed_for, attempt.id AS attempt_id
 FROM found LEFT JOIN attempt ON attempt.operation_id = found.id

@@ -137,6 +137,13 @@ def claim(scene: Scene) -> str:
     return actions.claim(make.submission(scene.kind), actor="api:shop").decision
 
 
+def claim_again(scene: Scene) -> str:
+    """Claim under the attempt_id of the scene's attempt, as if the answer had been lost."""
+    assert scene.attempt is not None
+    again = make.submission(scene.kind, attempt_id=scene.attempt.caller_id)
+    return actions.claim(again, actor="api:shop").decision
+
+
 def take(scene: Scene) -> str:
     return "taken" if actions.claim_to_send(scene.operation.pk, actor="worker") else "nothing"
 

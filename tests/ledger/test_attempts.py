@@ -134,6 +134,14 @@ def test_4_a_claim_asked_for_again_gives_the_same_attempt_and_voids_the_token_be
     sound(operation)
 
 
+def test_what_is_in_flight_and_waits_for_a_person_is_said_to(database: Database) -> None:
+    kind = make.kind()
+    operation, _, _ = make.claimed(kind)
+    actions.hold(operation.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+    reply = actions.claim(make.submission(kind), actor="api:shop")
+    assert (reply.decision, reply.operation.state) == ("hold", State.RUNNING)
+
+
 def test_only_the_process_that_started_an_attempt_may_send(database: Database) -> None:
     _, attempt, token = make.claimed(make.kind(), attempt_id=uuid.uuid4())
     mine = uuid.uuid4()

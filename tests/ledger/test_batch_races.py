@@ -6,25 +6,28 @@
 | two batches claim the same keys in opposite orders          | the same                                  |
 | two batches report the same attempts in opposite orders     | both are told that it is done; told once  |
 | a batch waits for a key that is given up meanwhile          | its leases are whole                      |
+| a batch waits until another item's lease is over            | that one is not said to be in flight      |
 | the rules of a type change                                  | the next batch is claimed by them         |
 | one attempt_id stands in two batches on other keys          | the second item alone is refused          |
 """
 
 import random
+import threading
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from ledger import actions
-from ledger.actions import Reply, Told
+from ledger.actions import Reply, Submission, Told
 from ledger.models import Attempt, Event, Operation, OperationType
 from ledger.rules.errors import AttemptIdElsewhere
 from tests import factories as make
@@ -161,6 +164,37 @@ def test_6_a_batch_that_waited_for_an_insert_which_was_given_up_has_whole_leases
         assert attempt.lease_until == make.again(operation).lease_until
 
 
+def test_a_batch_that_waited_until_a_lease_was_over_says_how_it_stands_then(clock: Clock) -> None:
+    kind, name = make.kind("waits.beside", lease_s=60), uuid.uuid4()
+    running, _, _ = make.claimed(kind, "beside/1", lease_s=30)
+    unstarted, _, _ = make.claimed(kind, "beside/2", attempt_id=name, lease_s=30)
+    asked = [make.submission(kind, f"beside/{number}") for number in range(2)]
+    asked.append(make.submission(kind, "beside/2", attempt_id=name))
+    written, waited = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with transaction.atomic():
+            make.claimed(kind, "beside/0")
+            written.set()
+            assert waited.wait(20)
+
+    with ThreadPoolExecutor(2) as pool:
+        one = in_thread(first, pool)
+        assert written.wait(20)
+        waiting = in_thread(lambda: [*actions.claim_all(asked, actor="api:shop")], pool)
+        until_somebody_waits(clock.database, waiting)
+        clock.advance(31)
+        waited.set()
+        one.result(20)
+        answers = [one for one in waiting.result(20) if isinstance(one, Reply)]
+    assert [one.decision for one in answers] == ["wait", "wait", "wait"]
+    assert [one.operation.state for one in answers] == ["running", "uncertain", "pending"]
+    assert {sound(operation).attempts.get().outcome for operation in (running, unstarted)} == {
+        "uncertain",
+        "retryable",
+    }
+
+
 def test_rules_that_change_hold_from_the_next_batch_on(clock: Clock) -> None:
     kind = make.kind("changes.rules", lease_s=60)
 
@@ -209,3 +243,84 @@ def test_what_is_new_and_what_succeeds_costs_one_statement_for_all(clock: Clock)
         told = [Told(attempt.uid, token, make.done()) for _, attempt, token in claimed]
         done = [*actions.record_all(told, actor="api:shop")]
     assert (len(claimed), len(done), counting.count) == (30, 30, 2)
+
+
+def test_what_is_known_already_costs_few_statements_for_all(clock: Clock) -> None:
+    """Each batch has 30 items of one kind.
+
+    | asked                                          | answered       | statements |
+    |------------------------------------------------|----------------|------------|
+    | claims of what is in flight                    | wait           | 1          |
+    | the same with another payload                  | refused        | 2          |
+    | claims again, with their attempt_ids           | proceed        | 2          |
+    | claims under attempt_ids of others             | refused        | 1          |
+    | reports again, of what failed                  | hold           | 1          |
+    | reports again, of what succeeded               | skip           | 2          |
+    | claims of what is done                         | skip           | 1          |
+    """
+    kind = make.kind("known.already", lease_s=60)
+    names = [uuid.uuid4() for _ in range(30)]
+
+    def asked(*, ids: bool = False, shift: int = 0, **other: Any) -> list[Submission]:
+        return [
+            make.submission(
+                kind, f"known/{(number + shift) % 30}", attempt_id=names[number] if ids else None, **other
+            )
+            for number in range(30)
+        ]
+
+    assert len(held(actions.claim_all(asked(ids=True), actor="api:shop"))) == 30
+    running = counted(actions.claim_all, asked())
+    changed = counted(actions.claim_all, asked(payload={"order": "484"}))
+    mine = counted(actions.claim_all, asked(ids=True, payload={"order": "484"}))
+    answers, again = counted(actions.claim_all, asked(ids=True))
+    elsewhere = counted(actions.claim_all, asked(ids=True, shift=1))
+    claimed = held(answers)
+    told = [Told(attempt.uid, token, make.done()) for _, attempt, token in claimed[:15]]
+    failed = [Told(attempt.uid, token, make.REFUSED) for _, attempt, token in claimed[15:]]
+    assert len([*actions.record_all([*told, *failed], actor="api:shop")]) == 30
+    assert len(claimed) == Attempt.objects.filter(operation__operation_type=kind).count()
+    assert decisions(mine) == ({"PayloadChanged": 30}, 2), "whoever holds it may not change it, either"
+    assert [decisions(running), decisions(changed), decisions(elsewhere)] == [
+        ({"wait": 30}, 1),
+        ({"PayloadChanged": 30}, 2),
+        ({"AttemptIdElsewhere": 30}, 1),
+    ]
+    assert (decisions((answers, again))) == ({"proceed": 30}, 2)
+    assert decisions(counted(actions.record_all, failed * 2)) == ({"hold": 30}, 1)
+    assert decisions(counted(actions.record_all, told)) == ({"skip": 15}, 2)
+    assert decisions(counted(actions.claim_all, asked()[:15])) == ({"skip": 15}, 1)
+    for operation, _, _ in claimed:
+        sound(operation)
+
+
+Act = Callable[..., Iterable[Reply | Exception]]
+
+
+def counted(act: Act, items: Sequence[object]) -> tuple[list[Reply | Exception], int]:
+    with connection.execute_wrapper(counting := Counting()):
+        answers = [*act(items, actor="api:shop")]
+    return answers, counting.count
+
+
+def decisions(asked: tuple[list[Reply | Exception], int]) -> tuple[dict[str, int], int]:
+    answers, count = asked
+    return Counter(one.decision if isinstance(one, Reply) else type(one).__name__ for one in answers), count
+
+
+def test_a_report_again_tells_what_an_item_before_it_has_done(clock: Clock) -> None:
+    """The first try's report comes again, once before and once after what the second try ended with."""
+    kind = make.kind("two.tries", lease_s=60, retry={"base": "0s"})
+    operation, first, token = make.claimed(kind)
+    told = Told(first.uid, token, make.UNREACHED)
+    assert [one.decision for one in actions.record_all([told], actor="api:shop")] == ["wait"]  # type: ignore[union-attr]
+    clock.advance(1)
+    _, second, its_token = make.claimed(kind)
+    ended = Told(second.uid, its_token, make.done())
+    answers = [*actions.record_all([told, ended, told], actor="api:shop")]
+    assert [one.operation.state for one in answers if isinstance(one, Reply)] == [
+        "running",
+        "completed",
+        "completed",
+    ]
+    sound(operation)

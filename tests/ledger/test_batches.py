@@ -68,12 +68,26 @@ def before_claims(shop: Api, scene: str) -> Names:
     shop.claimed(f"{scene}/runs")
     kept = str(uuid.uuid4())
     shop.claimed(f"{scene}/unstarted", attempt_id=kept)
+    changed = str(uuid.uuid4())
+    shop.claimed(f"{scene}/changed", attempt_id=changed)
+    shop.claimed(f"{scene}/lapsed", lease_s=1)
+    lapsed = str(uuid.uuid4())
+    shop.claimed(f"{scene}/lapsed-unstarted", attempt_id=lapsed, lease_s=1)
+    started, its_start = str(uuid.uuid4()), str(uuid.uuid4())
+    attempt = shop.claimed(f"{scene}/started", attempt_id=started)
+    start = {"token": attempt["token"], "start_id": its_start}
+    assert shop.post(f"attempts/{attempt['id']}/start", start).status_code == 200
     refused = shop.claimed(f"{scene}/corrected")
     told = report(refused, "rejected").json()["operation"]
     right = {"payload": {"order": "484"}, "who": "ann", "why": "It was another order."}
     assert shop.post(f"operations/{told['id']}/correction", right).status_code == 201
     shop.clock.advance(60)
-    return {"kept": kept, "used": str(uuid.uuid4()), "new": str(uuid.uuid4())}
+    corrected = shop.claimed(f"{scene}/put-right")
+    told = report(corrected, "rejected").json()["operation"]
+    assert shop.post(f"operations/{told['id']}/correction", right).status_code == 201
+    put_right = shop.claim(f"{scene}/put-right/c1", payload={"order": "484"})
+    report(put_right.json()["attempt"], "succeeded", destination_reference="INV-2")
+    return {"kept": kept, "changed": changed, "lapsed": lapsed, "started": started, "new": str(uuid.uuid4())}
 
 
 def claims(scene: str, names: Names) -> list[bytes]:
@@ -88,8 +102,25 @@ def claims(scene: str, names: Names) -> list[bytes]:
         item(f"{scene}/first", payload={"order": "485"}),
         *(
             item(f"{scene}/{known}")
-            for known in ("done", "refused", "silent", "waits", "due", "runs", "corrected")
+            for known in (
+                "done",
+                "refused",
+                "silent",
+                "waits",
+                "due",
+                "runs",
+                "corrected",
+                "put-right",
+                "lapsed",
+            )
         ),
+        item(f"{scene}/runs", payload={"order": "485"}),
+        item(f"{scene}/lapsed-unstarted", attempt_id=names["lapsed"]),
+        item(f"{scene}/lapsed-unstarted", attempt_id=names["lapsed"]),
+        item(f"{scene}/started", attempt_id=names["started"]),
+        item(f"{scene}/started", attempt_id=names["started"], payload={"order": "485"}),
+        item(f"{scene}/runs", attempt_id=names["kept"]),
+        item(f"{scene}/changed", attempt_id=names["changed"], payload={"order": "485"}),
         item(f"{scene}/done", payload={"order": "483", "lines": [1]}),
         item(f"{scene}/done", attempt_id=names["kept"]),
         item(f"{scene}/unstarted", attempt_id=names["kept"]),
@@ -150,6 +181,12 @@ def before_outcomes(shop: Api, other: Api, scene: str) -> Names:
     held("first", shop.claimed(f"{scene}/second"))
     held("expired", shop.claimed(f"{scene}/expired", lease_s=1))
     shop.outcome({"id": names["first"], "token": names["first token"]}, "retryable", retry_after_s=0)
+    for word, outcome, more in (
+        ("before", "succeeded", {"destination_reference": "INV-1", "http_status": 201}),
+        ("before refused", "rejected", {"http_status": 422}),
+    ):
+        held(word, shop.claimed(f"{scene}/{word.replace(' ', '-')}"))
+        shop.outcome({"id": names[word], "token": names[f"{word} token"]}, outcome, **more)
     shop.clock.advance(30)
     held("second", shop.claimed(f"{scene}/second"))
     shop.claim(f"{scene}/expired")
@@ -180,8 +217,14 @@ def outcomes(names: Names) -> list[tuple[str, dict[str, Any]]]:
         of("void", "succeeded", token="tieout_" + "x" * 43),
         of("void", "succeeded", **done),
         of("unstarted", "succeeded", **done),
+        of("first", "retryable", retry_after_s=0),
         of("first", "succeeded", destination_reference="INV-0"),
         of("second", "succeeded", **done),
+        of("first", "retryable", retry_after_s=0),
+        of("second", "succeeded", **done),
+        of("before", "succeeded", **done),
+        of("before refused", "rejected", http_status=422),
+        of("before refused", "rejected", http_status=400),
         of("expired", "succeeded", **done),
         of("foreign", "succeeded", **done),
         of("wrong", "done"),

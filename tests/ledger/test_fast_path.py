@@ -1,6 +1,7 @@
 """The fast path: one statement for a first claim, one for its success, by rules that are never outdated."""
 
 import re
+import uuid
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from ledger.rules.tokens import token_hash
 from ledger.sql import statement
 from tests import factories as make
 from tests.databases import Database
+from tests.ledger.trails import sound
 
 
 class Counting:
@@ -40,12 +42,15 @@ def counted(ask: Callable[[], Reply]) -> tuple[Reply, int]:
 def test_claims_and_successes_cost_as_few_statements_as_can_be(database: Database) -> None:
     """What each is told is what is stored, too.
 
-    | asked                       | statements |
-    |-----------------------------|------------|
-    | a first claim               | 1          |
-    | its success                 | 1          |
-    | a claim of what is done     | 1          |
-    | an operation handed over    | 1          |
+    | asked                                 | statements |
+    |---------------------------------------|------------|
+    | a first claim                         | 1          |
+    | a claim of what is in flight          | 1          |
+    | its success                           | 1          |
+    | the same success again                | 2          |
+    | a claim of what is done               | 1          |
+    | an operation handed over              | 1          |
+    | it, handed over again while it runs   | 1          |
     """
     reminder, invoice = make.reminder_type(), make.invoice_type()
     make.claimed(reminder, "remembers the rules")
@@ -53,21 +58,69 @@ def test_claims_and_successes_cost_as_few_statements_as_can_be(database: Databas
     claim = partial(actions.claim, make.submission(reminder), actor="api:shop")
     first, claims = counted(claim)
     as_stored(first)
+    running, waits = counted(claim)
+    as_stored(running)
     _, attempt, token = make.held(first)
-    done, successes = counted(
-        lambda: actions.record(attempt.uid, token=token, report=make.done(), actor="api:shop")
-    )
+    succeed = partial(actions.record, attempt.uid, token=token, report=make.done(), actor="api:shop")
+    done, successes = counted(succeed)
     as_stored(done)
+    told, told_again = counted(succeed)
+    as_stored(told)
     again, repeated = counted(claim)
     as_stored(again)
     submit = partial(actions.submit, make.submission(invoice), actor="api:shop")
     handed, submissions = counted(submit)
     as_stored(handed)
     sent = make.to_send(handed.operation)
+    under_way, submitted_again = counted(submit)
+    as_stored(under_way)
     actions.record(sent.attempt.uid, token=sent.token, report=make.done(), actor="worker")
     as_stored(submit())
     assert [one.decision for one in (first, done, again, handed)] == ["proceed", "skip", "skip", "proceed"]
-    assert (claims, successes, repeated, submissions) == (1, 1, 1, 1)
+    assert [one.decision for one in (running, told, under_way)] == ["wait", "skip", "wait"]
+    assert (claims, waits, successes, repeated) == (1, 1, 1, 1)
+    assert (told_again, submissions, submitted_again) == (2, 1, 1)
+
+
+def test_what_was_lost_on_the_way_costs_as_few_statements_as_can_be(database: Database) -> None:
+    """A claim is repeated with its attempt_id, a report in the same words.
+
+    | asked again                                     | statements |
+    |-------------------------------------------------|------------|
+    | a claim, not started                            | 2          |
+    | a claim of another attempt_id: it is in flight  | 1          |
+    | a claim by somebody else: it is in flight       | 3          |
+    | a claim, started: it is in flight               | 3          |
+    | a refusal that was reported                     | 1          |
+    """
+    kind, name = make.kind(), uuid.uuid4()
+    asked = make.submission(kind, attempt_id=name)
+    claim = partial(actions.claim, asked, actor="api:shop")
+    operation, first, void = make.held(claim())
+    again, repeated = counted(claim)
+    as_stored(again)
+    _, attempt, token = make.held(again)
+    assert (attempt.uid, token != void, again.replayed) == (first.uid, True, True)
+    other = partial(actions.claim, make.submission(kind, attempt_id=uuid.uuid4()), actor="api:shop")
+    somebody = partial(actions.claim, asked, actor="api:other")
+    elsewhere, by_another = counted(other)
+    foreign, by_somebody = counted(somebody)
+    for reply in (elsewhere, foreign):
+        as_stored(reply)
+    actions.start(attempt.uid, token=token, start_id=None, actor="api:shop")
+    running, started = counted(claim)
+    for reply in (elsewhere, foreign, running):
+        assert (reply.decision, reply.retry_at) == ("wait", make.again(operation).lease_until)
+    as_stored(running)
+    report = partial(actions.record, attempt.uid, token=token, report=make.REFUSED, actor="api:shop")
+    report()
+    refused, told_again = counted(report)
+    assert refused.decision == "hold"
+    as_stored(refused)
+    assert (repeated, by_another, by_somebody, started, told_again) == (2, 1, 3, 3, 1)
+    told = operation.events.values_list("kind", "revision")
+    assert [*told[:4]] == [("accepted", 1), ("claimed", 1), ("claimed", 2), ("started", 3)]
+    sound(operation)
 
 
 def as_stored(reply: Reply) -> None:
@@ -171,7 +224,7 @@ def refusal(order: int) -> type[TieoutError] | None:
     return None
 
 
-@pytest.mark.parametrize("name", ["accept", "complete", "known", "token", "attempt", "draw"])
+@pytest.mark.parametrize("name", ["accept", "complete", "known", "reported", "token", "attempt", "draw"])
 def test_no_statement_of_the_fast_path_is_too_long_to_be_kept(name: str) -> None:
     sent = statements.short(name)
     assert "--" not in sent

@@ -11,6 +11,7 @@ second did; `=` where that is the same.
 | a permit is open     | claim         | claim          | proceed-wait          | =                       |
 | permit, ours to send | take          | take           | taken-nothing         | =                       |
 | claimed, unstarted   | start         | another start  | started-elsewhere     | =                       |
+| claimed, unstarted   | start         | claim again    | started-wait          | stale-proceed           |
 | in flight            | success       | same success   | skip-skip             | =                       |
 | in flight            | success       | refusal        | skip-differs          | differs-hold            |
 | checked by both      | ann allows    | bob allows     | permitted-not now     | =                       |
@@ -62,6 +63,7 @@ from tests.ledger.scenes import (
     cancel,
     checked,
     claim,
+    claim_again,
     correcting,
     correction_in_flight,
     due,
@@ -97,6 +99,7 @@ RACES: dict[str, tuple[Callable[[Clock, str], Scene], Act, Act, str, str]] = {
     "permit: claim, claim": (permitted, claim, claim, "proceed / wait", SAME),
     "permit: take, take": (permitted_to_send, take, take, "taken / nothing", SAME),
     "start, start": (unstarted, start, start, "started / started-elsewhere", SAME),
+    "start, claim again": (unstarted, start, claim_again, "started / wait", "stale-token / proceed"),
     "success, same": (in_flight, success, success, "skip / skip", SAME),
     "success, refusal": (in_flight, success, refusal, "skip / outcome-differs", "outcome-differs / hold"),
     "ann, bob": (checked, allowing("ann"), allowing("bob"), "permitted / not-now", SAME),
@@ -221,15 +224,31 @@ def test_13_a_claim_that_waits_for_another_insert_reads_what_it_wrote(clock: Clo
     assert sound(Operation.objects.get()).attempt_count == 1
 
 
+def test_4_a_claim_repeated_while_the_first_one_is_being_written_is_the_same(clock: Clock) -> None:
+    kind, name = make.kind(), uuid.uuid4()
+    nothing = lambda: None  # noqa: E731
+    _, reply = beside_an_insert(clock, kind, commits=True, while_it_waits=nothing, attempt_id=name)
+    operation, attempt, token = make.held(reply)
+    assert (reply.decision, reply.replayed) == ("proceed", True)
+    actions.start(attempt.uid, token=token, start_id=None, actor="api:shop")
+    assert sound(operation).attempts.get().pk == attempt.pk
+
+
 def beside_an_insert(
-    clock: Clock, kind: OperationType, *, commits: bool, while_it_waits: Callable[[], None]
+    clock: Clock,
+    kind: OperationType,
+    *,
+    commits: bool,
+    while_it_waits: Callable[[], None],
+    attempt_id: uuid.UUID | None = None,
 ) -> tuple[str, actions.Reply]:
     """Claim a new key while another session has inserted it and not yet committed."""
     written, waited = threading.Event(), threading.Event()
+    asked = make.submission(kind, attempt_id=attempt_id)
 
     def inserting() -> str:
         with transaction.atomic():
-            decision = claim_new(kind)
+            decision = actions.claim(asked, actor="api:shop").decision
             written.set()
             assert waited.wait(20)
             transaction.set_rollback(not commits)
@@ -238,7 +257,7 @@ def beside_an_insert(
     with ThreadPoolExecutor(2) as pool:
         one = in_thread(inserting, pool)
         assert written.wait(20)
-        two = in_thread(lambda: actions.claim(make.submission(kind), actor="api:shop"), pool)
+        two = in_thread(lambda: actions.claim(asked, actor="api:shop"), pool)
         until_somebody_waits(clock.database, two)
         while_it_waits()
         waited.set()
@@ -286,7 +305,27 @@ def test_6_a_start_that_waited_until_the_lease_was_over_is_refused(clock: Clock)
         assert waiting.result(20) == "stale-token"
 
 
+def test_7_a_claim_repeated_that_waited_until_the_lease_was_over_revives_nothing(clock: Clock) -> None:
+    scene = unstarted(clock, "unstarted")
+    with closing(psycopg.connect(clock.database.app_url)) as holder, ThreadPoolExecutor(1) as pool:
+        holder.execute("SELECT FROM ledger_operation FOR UPDATE")
+        waiting = in_thread(partial(claim_again, scene), pool)
+        until_somebody_waits(clock.database, waiting)
+        clock.advance(3600)
+        holder.rollback()
+        assert waiting.result(20) == "wait"
+    operation = sound(scene.operation)
+    assert (operation.state, operation.attempts.get().outcome) == (State.PENDING, "retryable")
+
+
 # --- who must not wait at all
+
+
+def test_what_is_in_flight_is_said_while_somebody_holds_its_row(clock: Clock) -> None:
+    scene = in_flight(clock, "in flight")
+    with ThreadPoolExecutor(1) as pool, closing(psycopg.connect(clock.database.app_url)) as holder:
+        holder.execute("SELECT FROM ledger_operation FOR UPDATE")
+        assert in_thread(partial(claim, scene), pool).result(5) == "wait"
 
 
 def test_a_row_that_only_points_to_an_operation_keeps_nobody_waiting(clock: Clock) -> None:
