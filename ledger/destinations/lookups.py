@@ -23,10 +23,11 @@ from ledger.rules.calls import LookupCall
 from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.errors import Conflict, Malformed, TieoutError
 from ledger.rules.keys import from_template
-from ledger.rules.placeholders import Values, fill, named, of_money
+from ledger.rules.placeholders import Values, fill, named, of_money, texts
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
 
+_ONE_ALONE = "The record that an answer named is not there, and only that one can be asked for."
 LOOK_BACK = timedelta(days=1)
 """How much earlier than we took an operation on its record may seem to be made: clocks and zones differ."""
 
@@ -94,11 +95,12 @@ def ask(
     call, record = kind.how.lookup, kind.how.record
     if call is None or record is None:
         raise NoLookup(f"{kind.destination.title} cannot be checked: its rules name no look-up.")
+    values, by_answer = _values(operation, call)
     request = LookRequest(
         call=call,
         contract=contract or actions.facts(operation).contract,
         record=record,
-        values={**values_of(operation), "since": _since(operation, call)},
+        values=values,
         timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),
     )
     if why := _untold(operation, call):
@@ -115,6 +117,8 @@ def ask(
         why=looked.why,
         single_page=looked.single_page,
     )
+    if by_answer and found.verdict is Verdict.ABSENT:
+        found = replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=_ONE_ALONE)
     found = replace(found, refused=looked.status in REFUSES_US, status=looked.status)
     return found if looked.as_of is None else _as_of(operation, found, looked.as_of)
 
@@ -174,6 +178,22 @@ def _looked(operation: Operation, request: LookRequest, *, pace: Pace | None, pa
         return Looked((), complete=False, why=error.detail)
     except Exception as error:  # noqa: BLE001 - any connector may be plugged in, and none may stop the sweep
         return Looked((), complete=False, why=f"The connector failed ({type(error).__name__}).")
+
+
+def _values(operation: Operation, call: LookupCall) -> tuple[Values, bool]:
+    """Return what a question may name, and whether the id among it is only one that an answer has named.
+
+    By that id what was accepted becomes final. Nothing is absent by it: another try may have made another
+    record.
+    """
+    values = {**values_of(operation), "since": _since(operation, call)}
+    templates = (text for part in (call.path, call.query, call.headers, call.body) for _, text in texts(part))
+    by_id = any("destination_reference" in named(text) for text in templates)
+    if operation.destination_reference or not by_id:
+        return values, False
+    told = operation.attempts.exclude(destination_reference="").order_by("-number").first()
+    named_by_answer = "" if told is None else told.destination_reference
+    return {**values, "destination_reference": named_by_answer}, bool(named_by_answer)
 
 
 def _since(operation: Operation, call: LookupCall) -> str | int:

@@ -54,9 +54,7 @@ def _of_destination(name: str, own: dict[str, Any], filled: Filled, wrongs: Wron
         return None
     begun = {name: lines for name, lines in preset.begun.items() if name in own}
     _put(own, {**preset.destination, **begun}, path, filled=filled, source=preset.name)
-    for line, remedy in preset.needs.items():
-        if line not in own:
-            wrongs.add((*path, line), f"{line} is missing, and only you know it.", remedy)
+    _ask(own, preset.needs, path, wrongs)
     return preset
 
 
@@ -69,6 +67,7 @@ def _of_type(
     preset = used.get(destination)
     if preset is not None and isinstance(asked, str) and asked in preset.operations:
         _put(own, preset.operations[asked], path, filled=filled, source=f"{preset.name} {asked}")
+        _ask(own, preset.wants.get(asked, {}), path, wrongs)
         return
     wrongs.incomplete.add(path)
     if not isinstance(asked, str):
@@ -80,6 +79,17 @@ def _of_type(
         remedy = f'Add preset = "…" to [destinations.{destination}], or write the lines yourself. '
         what = f'The destination "{destination}" has no preset to take "{asked}" from.'
         wrongs.add((*path, "preset"), what, remedy + choices("", presets.names()))
+
+
+def _ask(own: Mapping[str, Any], needs: Mapping[str, str], path: Path, wrongs: Wrongs) -> None:
+    """Ask for each line that a preset needs and the file does not have, in the preset's own words."""
+    for line, remedy in needs.items():
+        place: Any = own
+        *tables, name = line.split(".")
+        for table in tables:
+            place = place.get(table) if isinstance(place, dict) else None
+        if not isinstance(place, dict) or name not in place:
+            wrongs.add((*path, *tables, name), f"{name} is missing, and only you know it.", remedy)
 
 
 def _put(own: dict[str, Any], under: Mapping[str, Any], path: Path, *, filled: Filled, source: str) -> None:

@@ -1,123 +1,22 @@
-"""What each preset asks and reads, against a server with canned answers in the words of its documents.
+"""What a preset asks and reads, against a server with canned answers in the words of its documents.
 
 For each operation: the request that makes the effect (method, path, headers, body), the one that looks it up,
-the one that lists, and that a record as documented is read: reference, amount, currency, status.
+the one that lists, and that a record as documented is read: reference, amount, currency, status. What the
+presets after the first four ask is in `test_preset_examples.py`.
 """
 
 import json
-import re
-import socket
-import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import timedelta
-from io import StringIO
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote_plus
 
 import pytest
-from django.core.management import call_command
 
-from config.environment import ROOT
-from ledger import actions
-from ledger.actions import Submission
 from ledger.destinations import listing, lookups
-from ledger.destinations.connectors import presets
-from ledger.models import Operation, OperationType
+from ledger.models import OperationType
 from ledger.rules.records import read_record
-from ledger.rules.states import State
-from tests.databases import Clock
-from tests.ledger.wires import serving
-from tests.workers import one_round
-
-KEY = "order/483"
-Record = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request as it came."""
-
-    method: str
-    target: str
-    headers: Mapping[str, str]
-    body: str
-
-    @property
-    def path(self) -> str:
-        """The path and the query, decoded."""
-        return unquote_plus(self.target)
-
-    @property
-    def form(self) -> dict[str, str]:
-        """The fields of a form."""
-        return dict(parse_qsl(self.body, strict_parsing=True))
-
-
-@dataclass
-class Canned:
-    """A server that answers a POST or PUT with one record, and from then on a GET with a list of it."""
-
-    record: Record
-    listed: Callable[[list[Record]], Any]
-    made: Callable[[Record], Any] = lambda record: record
-    url: str = ""
-    asked: list[Asked] = field(default_factory=list)
-
-    def answer(self, connection: socket.socket, request: bytes) -> None:
-        """Keep the request, and answer it."""
-        head, _, body = request.partition(b"\r\n\r\n")
-        first, *lines = head.decode("latin-1").split("\r\n")
-        method, target, _ = first.split(" ")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        self.asked.append(Asked(method, target, headers, body.decode()))
-        there = [self.record] if any(one.method != "GET" for one in self.asked) else []
-        found = self.listed(there) if method == "GET" else self.made(self.record)
-        content = json.dumps(found).encode()
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
-        connection.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(content), content))
-
-
-@contextmanager
-def canned(record: Record, listed: Callable[[list[Record]], Any], **more: Any) -> Iterator[Canned]:
-    server = Canned(record, listed, **more)
-    with serving(server.answer) as served:
-        server.url = served.url
-        yield server
-
-
-@pytest.fixture
-def configured(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., OperationType]:
-    """Take in a file that names a preset and one of its operations, and little else."""
-
-    def take(preset: str, operation: str, url: str, *lines: str, **secrets: str) -> OperationType:
-        for name, value in secrets.items():
-            monkeypatch.setenv(name, value)
-        file = tmp_path / f"{preset}.toml"
-        own = "\n".join(lines)
-        file.write_text(
-            f'[destinations.there]\npreset = "{preset}"\nentity = "Durban Trading (Pty) Ltd"\n'
-            f'base_url = "{url}"\n{own}\n'
-            f'[operation_types."it.make"]\ndestination = "there"\npreset = "{operation}"\n'
-            'performed_by = "tieout"\n'
-        )
-        call_command("configure", str(file), stdout=StringIO())
-        return OperationType.objects.select_related("destination").get(name="it.make")
-
-    return take
-
-
-def sent(amount: str | None, currency: str | None, **payload: Any) -> Operation:
-    """Hand it over and let the worker send it; it must be done by the answer."""
-    submission = Submission("it.make", payload, key=KEY, amount=amount, currency=currency)
-    operation = actions.submit(submission, actor="api:shop").operation
-    one_round()
-    operation = Operation.objects.select_related("operation_type__destination").get(pk=operation.pk)
-    assert operation.state == State.COMPLETED, list(operation.attempts.values())
-    return operation
-
+from tests.ledger.canned import KEY, OWN_TOKEN, Record, canned, sent
+from tests.ledger.canned import configured as configured
 
 # --- Stripe, by https://docs.stripe.com/api (2026-01-28.clover)
 
@@ -224,7 +123,6 @@ XERO: dict[str, tuple[str, Record, str, dict[str, Any]]] = {
         {},
     ),
 }
-OWN_TOKEN = 'auth = { kind = "bearer", token = "env:OWN_TOKEN" }'
 
 
 @pytest.mark.parametrize("operation", XERO)
@@ -307,47 +205,3 @@ def test_quickbooks_is_asked_as_its_reference_says(
     assert first_look.path == looking.path == f"/v3/company/4620816/query?query={query.format(1)}"
     assert next_page.path == f"/v3/company/4620816/query?query={query.format(2)}"
     assert kind.promises.window_closes_at(done.accepted_at) is None
-
-
-@pytest.mark.parametrize("preset", presets.names())
-def test_configure_takes_each_operation_of_each_preset_as_it_is(
-    preset: str, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With its secrets and what only the user can write, and nothing else."""
-    for name in SECRETS:
-        monkeypatch.setenv(name, "a-secret-of-0815")
-    needed = {"rest": 'name = "Shop"\nbase_url = "https://shop.example.com"'}.get(preset, 'account = "a1"')
-    text = f'[destinations.there]\npreset = "{preset}"\nentity = "Durban Trading"\n{needed}\n'
-    paths = 'send = { path = "/x" }\nlookup = { path = "/x?reference={key}" }\n' if preset == "rest" else ""
-    found = presets.read(preset)
-    assert found is not None
-    for operation in found.operations:
-        text += f'[operation_types."{operation}.make"]\ndestination = "there"\npreset = "{operation}"\n'
-        text += f'performed_by = "tieout"\n{paths}'
-    (tmp_path / "all.toml").write_text(text)
-    said = StringIO()
-    call_command("configure", str(tmp_path / "all.toml"), stdout=said)
-    assert OperationType.objects.count() == len(found.operations) > 0
-    assert not [
-        line for line in said.getvalue().splitlines() if line.startswith("!") and "writes {key}" in line
-    ]
-
-
-@pytest.mark.parametrize("document", ["presets.md", "configuration.md"])
-def test_the_documents_examples_of_presets_are_taken(
-    document: str, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in SECRETS:
-        monkeypatch.setenv(name, "a-secret-of-0815")
-    blocks = re.findall(r"^( *)```toml\n(.*?)^ *```", (ROOT / "docs" / document).read_text(), re.M | re.S)
-    texts = [textwrap.dedent(text) for _, text in blocks]
-    about = [text for text in texts if "preset =" in text or "drill]" in text]
-    (tmp_path / "example.toml").write_text("\n".join(about))
-    call_command("configure", str(tmp_path / "example.toml"), stdout=StringIO())
-    assert OperationType.objects.exists()
-
-
-SECRETS = (
-    "STRIPE_SECRET_KEY XERO_CLIENT_ID XERO_CLIENT_SECRET QUICKBOOKS_CLIENT_ID QUICKBOOKS_CLIENT_SECRET "
-    "QUICKBOOKS_REFRESH_TOKEN"
-).split()

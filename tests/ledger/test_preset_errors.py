@@ -23,6 +23,26 @@ def intuits(message: str) -> Record:
     }
 
 
+def adyens(code: str) -> Record:
+    return {"status": 422, "errorCode": code, "message": "No.", "errorType": "validation"}
+
+
+def paypals(issue: str) -> Record:
+    return {"name": "UNPROCESSABLE_ENTITY", "message": "No.", "details": [{"issue": issue}]}
+
+
+def squares(code: str) -> Record:
+    return {"errors": [{"category": "INVALID_REQUEST_ERROR", "code": code, "detail": "No."}]}
+
+
+def shopifys(code: str) -> Record:
+    return {"errors": [{"message": "No.", "extensions": {"code": code}}]}
+
+
+def of_order(*errors: str, order: Record | None = None) -> Record:
+    return {"data": {"orderCreate": {"order": order, "userErrors": [{"message": one} for one in errors]}}}
+
+
 @pytest.mark.parametrize(
     ("preset", "status", "body", "proves"),
     [
@@ -38,18 +58,62 @@ def intuits(message: str) -> Record:
         ("quickbooks-online", 400, intuits("A business validation error"), "rejected http_400"),
         ("quickbooks-online", 400, intuits("Duplicate Document Number Error"), "uncertain exists"),
         ("quickbooks-online", 200, intuits("A business validation error"), "uncertain "),
+        ("adyen payment", 422, adyens("130"), "rejected http_422"),
+        ("adyen payment", 422, adyens("704"), "uncertain in_use"),
+        ("adyen payment", 409, adyens("704"), "uncertain in_use"),
+        ("adyen payment", 503, adyens("703"), "retryable http_503"),
+        ("adyen payment", 500, adyens("905"), "uncertain http_500"),
+        ("adyen payment", 200, {"pspReference": "N1", "resultCode": "Refused"}, "rejected declined"),
+        ("adyen payment", 200, {"resultCode": "RedirectShopper"}, "accepted "),
+        ("adyen payment", 200, {"pspReference": "N1", "resultCode": "Error"}, "uncertain unknown_status"),
+        ("adyen refund", 201, {"pspReference": "N1", "status": "received"}, "succeeded "),
+        ("paypal invoice", 422, paypals("USER_NOT_FOUND"), "rejected http_422"),
+        ("paypal refund", 409, paypals("PREVIOUS_REQUEST_IN_PROGRESS"), "uncertain in_use"),
+        ("paypal refund", 201, {"id": "1J", "status": "PENDING", "custom_id": "order/483"}, "accepted "),
+        (
+            "paypal refund",
+            201,
+            {"id": "1J", "status": "FAILED", "custom_id": "order/483"},
+            "rejected declined",
+        ),
+        (
+            "paypal refund",
+            201,
+            {"id": "1J", "status": "COMPLETED", "custom_id": "other"},
+            "uncertain other_record",
+        ),
+        ("square payment", 400, squares("INVALID_VALUE"), "rejected http_400"),
+        ("square payment", 400, squares("IDEMPOTENCY_KEY_REUSED"), "uncertain exists"),
+        ("square payment", 402, squares("CARD_DECLINED"), "uncertain http_402"),
+        ("square payment", 429, squares("RATE_LIMITED"), "retryable http_429"),
+        ("shopify order", 200, of_order("Line items can't be blank"), "rejected "),
+        ("shopify order", 200, shopifys("THROTTLED"), "retryable "),
+        ("shopify refund", 200, shopifys("THROTTLED"), "retryable "),
+        ("shopify order", 200, shopifys("INTERNAL_SERVER_ERROR"), "uncertain errors"),
+        ("shopify order", 200, of_order("Half of it", order={"id": "gid://1"}), "succeeded "),
+        ("shopify order", 200, {"data": {"orderCreate": None}}, "uncertain no_record"),
+        ("odoo invoice", 422, {"name": "odoo.exceptions.UserError", "message": "No."}, "rejected http_422"),
+        ("odoo invoice", 500, {"name": "builtins.ValueError", "message": "No."}, "uncertain http_500"),
+        ("erpnext invoice", 417, {"exc_type": "ValidationError"}, "rejected http_417"),
+        ("erpnext invoice", 409, {"exc_type": "DuplicateEntryError"}, "uncertain exists"),
+        ("erpnext invoice", 502, {}, "uncertain http_502"),
+        ("zendesk ticket", 422, {"error": "RecordInvalid"}, "rejected http_422"),
+        ("zendesk ticket", 400, {"error": "IdempotentRequestError"}, "uncertain exists"),
+        ("zendesk ticket", 409, {"error": "DatabaseConflict"}, "uncertain in_use"),
     ],
 )
 def test_an_error_proves_what_its_documents_say_and_no_more(
     preset: str, status: int, body: Record, proves: str
 ) -> None:
     """Declined, in use, used with other data, a number that is taken: none of it says that nothing is."""
-    found = presets.read(preset)
+    name, _, operation = preset.partition(" ")
+    found = presets.read(name)
     assert found is not None
-    calls = next(iter(found.operations.values()))
+    calls = found.operations[operation or next(iter(found.operations))]
+    contract = {**found.destination["contract"], **calls.get("contract", {})}
     report = classify(
         Answer("answered", status=status, body=body, readable=True),
-        contract=Contract.read(found.destination["contract"]),
+        contract=Contract.read(contract),
         map=RecordMap.read(calls["record"]),
         reference="order/483",
         amount=None,

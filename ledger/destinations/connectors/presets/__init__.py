@@ -3,7 +3,8 @@
 A file has the configuration file's lines under `[destination]` and `[operations.NAME]`; those under `[each]`
 are every operation's. A line of a contract names the document that it was read in and the day, or says that
 it is not published, or was not read. `[needs]` has a sentence for each line of the destination that only the
-user can write; `[begun]` has lines of its sections that count only where the user's file begins them.
+user can write, and `[operations.NAME.needs]` one for each such line of an operation, by its dotted path;
+`[begun]` has lines of the destination's sections that count only where the user's file begins them.
 """
 
 import tomllib
@@ -23,6 +24,8 @@ class Preset:
     destination: dict[str, Any] = field(default_factory=dict)
     operations: dict[str, dict[str, Any]] = field(default_factory=dict)
     needs: dict[str, str] = field(default_factory=dict)
+    wants: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What each operation needs besides, by the dotted paths of the lines."""
     begun: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -38,7 +41,8 @@ def read(name: str) -> Preset | None:
     raw = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     each = raw.pop("each", {})
     operations = {operation: _over(each, own) for operation, own in raw.pop("operations").items()}
-    return Preset(name, operations=operations, **raw)
+    wants = {operation: lines.pop("needs", {}) for operation, lines in operations.items()}
+    return Preset(name, operations=operations, wants=wants, **raw)
 
 
 def _over(under: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
