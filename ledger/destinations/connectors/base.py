@@ -153,14 +153,19 @@ class Connector(Protocol):
 def connector_for(destination: Destination, pace: Pace | None = None) -> Connector:
     """Return a destination's connector, secrets read; raises ConfigurationError with what to put right."""
     target = Target(destination.name, destination.title, destination.account, destination.reach, pace)
-    return _factory(destination.connector, target)(target)
+    return factory(destination.connector, target)(target)
 
 
-def _factory(name: str, target: Target) -> Callable[[Target], Connector]:
-    path = BUILT_IN.get(name, name)
+def loaded(path: str) -> Any:
+    """Return what a Python path such as "package.module:Class" names; raises what importing it raises."""
     module, _, attribute = path.rpartition(":") if ":" in path else path.rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
+def factory(name: str, target: Target) -> Callable[[Target], Connector]:
+    """Return what makes the connector of a name or Python path; raises ConfigurationError."""
     try:
-        return cast(Callable[[Target], Connector], getattr(import_module(module), attribute))
+        return cast(Callable[[Target], Connector], loaded(BUILT_IN.get(name, name)))
     except (ImportError, AttributeError, ValueError):
         raise ConfigurationError(
             f'The connector "{name}" of {target.title} cannot be loaded: write {BUILT_INS} or a Python path, '

@@ -70,7 +70,7 @@ class HttpConnector:
         except wire.NotSent as error:
             return Answer("not_sent", detail=str(error))
         try:
-            answer = _answer(self._exchange(outgoing, deadline, hang_up=request.hang_up))
+            answer = answer_of(self._exchange(outgoing, deadline, hang_up=request.hang_up))
             lapsed = self._access is not None and answer.status == _UNAUTHORIZED and self._access.lapsed()
             return replace(answer, access_lapsed=lapsed)
         except wire.NotSent as error:
@@ -264,7 +264,8 @@ def _build(
         raise Malformed("A header of the request has characters that HTTP cannot carry.") from None
 
 
-def _answer(whole: wire.Whole) -> Answer:
+def answer_of(whole: wire.Whole) -> Answer:
+    """Return a whole answer with its body decoded, where it is JSON."""
     body, readable, detail = _decode(whole)
     return Answer(
         "answered",
