@@ -75,6 +75,7 @@ class Panel:
     cut: bool
     trail: list[trail.Line]
     related: list[tuple[Operation, wording.Badge]]
+    order: list[tuple[Operation, wording.Badge, str]]
     undo_left: int
     pause: Pause | None
     decided: bool
@@ -116,6 +117,7 @@ def panel(reading: Reading) -> Panel:
         cut=timeline.cut(reading),
         trail=[trail.line(event, there=reading.there) for event in reading.events],
         related=[(other, _related_badge(other)) for other in reading.related],
+        order=list(_order(reading)),
         undo_left=_undo_left(reading),
         pause=reading.pause if _concerned(reading) else None,
         decided=_primary(reading) in (None, Action.UNDO),
@@ -237,6 +239,14 @@ def _undo_left(reading: Reading) -> int:
     """Return the whole seconds in which a person's permit has not taken effect yet."""
     permit = reading.allowed
     return max(ceil((permit.effective_at - reading.now).total_seconds()), 0) if permit else 0
+
+
+def _order(reading: Reading) -> Iterator[tuple[Operation, wording.Badge, str]]:
+    """Return what comes before it, then what comes after it."""
+    if reading.first is not None:
+        yield reading.first, wording.badge(State(reading.first.state)), "comes first"
+    for other in reading.followers:
+        yield other, wording.badge(State(other.state)), "comes after it"
 
 
 def _related_badge(other: Operation) -> wording.Badge:

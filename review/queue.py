@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Case as Choice
 from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce, Extract, JSONObject
+from django.db.models.functions import Cast, Coalesce, Extract, JSONObject, NullIf
 
 from ledger.models import Approval, Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
 from ledger.rules.states import UNFINISHED, CaseKind, State
@@ -95,7 +95,10 @@ def _open_case() -> FilteredRelation:
 def told(operations: QuerySet[Any]) -> QuerySet[Any]:
     """Return operations with all that their rows say, in no order."""
     found = operations.alias(open_case=_open_case()).annotate(
-        case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), due_at=F("open_case__due_at")
+        case_kind=F("open_case__kind"),
+        case_owner=F("open_case__owner"),
+        due_at=F("open_case__due_at"),
+        waits_for=Coalesce(NullIf(F("after__description"), Value("")), F("after__key")),
     )
     return _seen(found).select_related("operation_type__destination")
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, Prefetch, Subquery
+from django.db.models import OuterRef, Prefetch, Q, Subquery
 
 from ledger import actions
 from ledger.models import (
@@ -83,6 +83,10 @@ class Reading:
     related: list[Operation]
     linked: list[Operation]
     """What it corrects, or its corrections in their order."""
+    first: Operation | None
+    """What it comes after, or the correction in its place."""
+    followers: list[Operation]
+    """What comes after it, or after what it corrects."""
     approvals: list[Approval]
     told: list[Event]
     """Successes told late that nothing has disproved since, where a case turns on them."""
@@ -283,6 +287,8 @@ def read(operation: Operation, person: User) -> Reading:
         sitting=actions.sitting(operation, person.get_username(), now=now),
         related=_related(operation),
         linked=_linked(operation),
+        first=actions.standing_first(operation),
+        followers=_followers(operation),
         approvals=list(operation.approvals.defer("meant_sealed").order_by("id")),
         told=actions.told_late(operation) if case is not None and case.kind in ON_A_REPORT else [],
     )
@@ -295,6 +301,12 @@ def _linked(operation: Operation) -> list[Operation]:
     if operation.corrected_at is None:
         return []
     return list(operation.corrections.order_by("correction_number"))
+
+
+def _followers(operation: Operation) -> list[Operation]:
+    original = operation.corrects_id or operation.pk
+    after = Operation.objects.filter(Q(after=original) | Q(after__corrects=original))
+    return list(after.order_by("id")[:RELATED_SHOWN])
 
 
 def _pause(operation: Operation) -> Pause | None:

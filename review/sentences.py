@@ -8,7 +8,7 @@ from ledger.rules.contracts import REFUSES_US
 from ledger.rules.decisions import MOVED
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
-from review import amounts, asked, wording
+from review import amounts, asked, following, wording
 from review.instants import instant, span
 from review.reading import Reading
 from review.seen import Seen
@@ -24,7 +24,7 @@ def heading(reading: Reading) -> tuple[str, str]:
         case State.RUNNING:
             return "running", "In progress"
         case State.PENDING if not reading.seen or not reading.seen.live:
-            return "pending", "Nothing exists there"
+            return "pending", following.heading(reading) or "Nothing exists there"
     if reading.facts.cancelled:
         return "failed", "Cancelled before it was sent"
     if _both(reading):
@@ -72,7 +72,8 @@ def sentences(reading: Reading) -> list[str]:
     first = _permitted(reading) if reading.allowed is not None else sentence(reading)
     request = reading.asked
     asks = list(asked.lines(request, reading.operation, reading.now)) if request is not None else []
-    return [line for line in (*asks, first, _lapsed(reading), _linked(reading), checked(reading)) if line]
+    more = (_lapsed(reading), _linked(reading), following.line(reading), checked(reading))
+    return [line for line in (*asks, first, *more) if line]
 
 
 def _lapsed(reading: Reading) -> str:
@@ -316,6 +317,8 @@ def _pending(reading: Reading) -> str:
         return f"It waits to be sent, and {reading.there} already holds {seen.match['id']} for it."
     if facts.original_moved:
         return f"Nothing exists there, and it is not sent. {MOVED}"
+    if waits := following.pending(reading):
+        return waits
     if facts.paused_at is not None:
         return f"Nothing exists there. It waits until {reading.there} is resumed."
     if facts.next_try_at is None or facts.next_try_at <= reading.now:

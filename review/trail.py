@@ -12,6 +12,8 @@ from review import wording
 
 _DID = {
     "accepted": "handed it over.",
+    "let_go": "let it go.",
+    "waits": "let it wait again.",
     "claimed": "claimed a try.",
     "started": "began to send.",
     "recorded": "recorded what came back.",

@@ -17,12 +17,15 @@ from ledger.actions.pausing import pause, resume
 from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, is_settled, predates_rules, same_rules
 from ledger.actions.reading import (
+    comes_beside,
     correction_of,
     corrections_of,
     facts,
+    first_reference,
     latest_lookup,
     lookup_fact,
     sitting,
+    standing_first,
 )
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
@@ -49,6 +52,7 @@ __all__ = [
     "claim_all",
     "claim_to_send",
     "close_case",
+    "comes_beside",
     "correct",
     "correct_in_doubt",
     "correction_of",
@@ -59,6 +63,7 @@ __all__ = [
     "expire",
     "extend",
     "facts",
+    "first_reference",
     "hear",
     "hold",
     "is_due",
@@ -91,6 +96,7 @@ __all__ = [
     "send_again",
     "settle",
     "sitting",
+    "standing_first",
     "start",
     "submit",
     "take_back",

@@ -65,7 +65,18 @@ def _submit(submission: Submission, kind: OperationType, *, actor: str) -> Reply
     written = _accept(submission, prepared, actor=actor)
     if not written["created"]:
         return _again(prepared, written if written["id"] else _known(prepared))
-    return Reply("proceed", _operation(written, prepared), created=True, warnings=_warnings(prepared))
+    reply = Reply("proceed", _operation(written, prepared), created=True, warnings=_warnings(prepared))
+    return reply if prepared.after is None else _first_of_all(reply)
+
+
+def _first_of_all(reply: Reply) -> Reply:
+    """Say of what was just handed over whether it may go, or what it waits for."""
+    with locked(reply.operation.pk) as (operation, now):
+        step = resolving.advance(operation, now)
+        if step.next is Next.SEND:
+            return replace(reply, operation=operation)
+        standing = _standing(operation, step)
+        return replace(standing, created=True, replayed=False, warnings=reply.warnings)
 
 
 def claim(submission: Submission, *, actor: str) -> Reply:
@@ -149,7 +160,10 @@ def _accept(
     ticket: claiming.Ticket | None = None,
 ) -> DictRow:
     """Write the operation, and the claim where there is a ticket; gives what was written, or stands there."""
-    values = row_of(submission, prepared, ticket) | {"actor": actor, "claimed": ticket is not None}
+    values = row_of(submission, prepared, ticket) | {"actor": actor}
+    values["after_id"] = prepared.after_id
+    # What comes after another is decided once it is on record.
+    values["claimed"] = ticket is not None and prepared.after is None
     values |= {name: json.dumps(values[name]) for name in ("leaves", "data")}
     values["payload_sealed"] = prepared.sealed()
     while True:
@@ -250,10 +264,10 @@ def _known(prepared: Prepared, ticket: claiming.Ticket | None = None) -> DictRow
 
 
 def _claimed_before(asked: Asked, row: Mapping[str, Any]) -> bool:
-    """Say whether a running operation of the same payload has an attempt by this claim's attempt_id."""
+    """Say whether a running operation, meant alike, has an attempt by this claim's attempt_id."""
     if row["state"] != State.RUNNING or row["claimed_for"] != row["id"]:
         return False
-    return asked.prepared.same_as(row["payload_digest"])
+    return row["after_id"] == asked.prepared.after_id and asked.prepared.same_as(row["payload_digest"])
 
 
 def _certain(found: Operation, read_at: datetime) -> Reply | None:

@@ -89,6 +89,8 @@ def _asked(submissions: Sequence[Submission], *, actor: str) -> tuple[dict[int, 
         again = submission.attempt_id is not None and _known(seen, submission.attempt_id)
         if submission.payload is None:
             continue  # what is kept of a correction is read first
+        if submission.after is not None:
+            continue  # whether that is done is read first
         try:
             one = accepting.ask(submission, kinds.remembered(submission.type_name), actor=actor)
             # Spellings that Unicode calls alike count as one, for the second is warned of the first.

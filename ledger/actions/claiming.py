@@ -5,12 +5,13 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from psycopg.rows import DictRow
 
 from ledger.actions import resolving, statements
 from ledger.actions.changing import change, locked
-from ledger.actions.reading import contract_of, facts
+from ledger.actions.reading import contract_of, facts, first_fact
 from ledger.actions.submission import key_for
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules import tokens
@@ -158,7 +159,14 @@ def _move(
         first_sent_at=first_sent_at or attempt.started_at,
         contract_first=operation.contract_first or kind.contract,
         account_first=(not fresh and operation.account_first) or kind.destination.account,
+        **_built_on(operation),
     )
+
+
+def _built_on(operation: Operation) -> dict[str, Any]:
+    """Return what a claim notes of what its operation comes after; nothing where it stands by itself."""
+    first = first_fact(operation)
+    return {"after_reference": first.reference} if first is not None else {}
 
 
 def _rests_on_proof(permit: Permit) -> bool:
@@ -206,6 +214,9 @@ def start(
             raise StaleToken(
                 "Too little of the lease is left to send safely. Nothing may be sent; claim again."
             )
+        first = first_fact(operation)
+        if first is not None and (not first.done or first.reference != first.used):
+            raise StaleToken("What it comes after is no longer as it was claimed. Nothing may be sent.")
         attempt.started_at, attempt.start_id = now, start_id
         attempt.save(update_fields=["started_at", "start_id"])
         change(

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from ledger.actions import resolving
 from ledger.actions.changing import change, first_time, given, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, void_permit
 from ledger.actions.reading import facts
@@ -16,6 +17,7 @@ from ledger.actions.submission import (
     Prepared,
     Submission,
     changed_since,
+    earlier_of,
     key_for,
     prepare,
     refuse_changed,
@@ -219,6 +221,7 @@ def _prepare(operation: Operation, meant: Correction, key: str) -> Prepared:
         source=source_of(operation),
         amount=meant.amount,
         currency=meant.currency,
+        after=earlier_of(operation),
     )
     return prepare(submission, operation.operation_type, kept=True)
 
@@ -281,7 +284,8 @@ def _insert(
                 leaf_digests=prepared.leaf_digests(),
                 payload_sealed=prepared.sealed(),
                 idempotency_key=key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
-                next_try_at=now,
+                next_try_at=now if operation.after_id is None else None,
+                after_id=operation.after_id,
                 corrects=operation,
                 correction_number=number,
             )
@@ -297,4 +301,6 @@ def _insert(
         revision=made.revision,
         data=order.told(corrects=str(operation.uid)),
     )
+    if made.after_id is not None:
+        resolving.advance(made, now)
     return made

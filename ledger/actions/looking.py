@@ -10,7 +10,7 @@ from ledger.actions.claiming import Claimed, Ticket, claim_locked
 from ledger.actions.hearing import next_look_at
 from ledger.actions.holding import also_there
 from ledger.actions.proof import is_proof, is_settled, note_finding
-from ledger.actions.reading import facts, match_of
+from ledger.actions.reading import facts, first_fact, match_of
 from ledger.models import Attempt, Lookup, Operation
 from ledger.rules.decisions import LOOKS
 from ledger.rules.errors import StaleToken
@@ -165,7 +165,9 @@ def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: boo
     """What waits and is there all the same is not sent: done, or held until its absence is proved."""
     case = operation.cases.open().first()
     record = match_of(lookup)
-    if record is not None and record["standing"] == Standing.DONE and not listed:
+    first = first_fact(operation)
+    free = first is None or first.done
+    if record is not None and record["standing"] == Standing.DONE and not listed and free:
         _found_waiting(operation, lookup, now, reference=record["id"])
     elif _live(lookup):
         reason = "The destination holds it before it was sent."

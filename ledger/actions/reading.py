@@ -13,8 +13,9 @@ from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, first_contract, stricter
 from ledger.rules.drills import weakened
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
+from ledger.rules.following import First
 from ledger.rules.leaves import SITTING
-from ledger.rules.states import LIVE, Outcome, Standing, State, Verdict
+from ledger.rules.states import LIVE, CaseKind, Outcome, Standing, State, Verdict
 
 
 def facts(operation: Operation) -> Facts:
@@ -55,7 +56,16 @@ def facts(operation: Operation) -> Facts:
         evidence_by=operation.evidence_by,
         drilled=tried,
     )
-    return _with_pauses(_with_correction(known, operation), operation)
+    return _with_pauses(_with_first(_with_correction(known, operation), operation), operation)
+
+
+def _with_first(known: Facts, operation: Operation) -> Facts:
+    """Add what it comes after, as that stands now."""
+    if operation.after_id is None:
+        return known
+    about = operation.cases.open().filter(kind=CaseKind.FIRST)
+    held_for_first = operation.held_at is not None and about.exists()
+    return replace(known, first=first_fact(operation), held_for_first=held_for_first)
 
 
 def _with_correction(known: Facts, operation: Operation) -> Facts:
@@ -118,6 +128,51 @@ def corrections_of(operations: Iterable[Operation]) -> dict[int, Operation]:
         for made in Operation.objects.filter(corrects__in=originals.values()).order_by("correction_number")
     }
     return {pk: latest[original] for pk, original in originals.items() if original in latest}
+
+
+def standing_first(operation: Operation) -> Operation | None:
+    """Return what an operation comes after, or the correction in its place; None where it stands alone."""
+    if operation.after is None:
+        return None
+    return correction_of(operation.after) or operation.after
+
+
+def comes_beside(operation: Operation) -> bool:
+    """Say whether another operation of its type comes after the same one, or after a correction of that."""
+    if operation.after is None:
+        return False
+    original = operation.after.corrects_id or operation.after_id
+    same = Q(after=original) | Q(after__corrects=original)
+    others = Operation.objects.filter(same, operation_type=operation.operation_type)
+    return others.exclude(pk=operation.pk).exists()
+
+
+def first_fact(operation: Operation) -> First | None:
+    """Return what an operation comes after as decisions see it."""
+    first = standing_first(operation)
+    if first is None:
+        return None
+    kind = operation.operation_type
+    failed = first.state == State.FAILED
+    return First(
+        key=first.key,
+        state=State(first.state),
+        held=first.held_at is not None,
+        permitted=failed and first.permits.open().exists(),
+        reference=first.destination_reference,
+        finished_at=first.finished_at if first.state == State.COMPLETED else None,
+        named=kind.names_first,
+        same_account=first.account_first in ("", kind.destination.account),
+        used=operation.after_reference,
+    )
+
+
+def first_reference(operation: Operation) -> str:
+    """Return the reference of what it comes after for calls: that of the latest try, or else today's."""
+    if operation.after_reference:
+        return operation.after_reference
+    first = standing_first(operation)
+    return first.destination_reference if first is not None and first.state == State.COMPLETED else ""
 
 
 def original_moved(operation: Operation) -> bool:

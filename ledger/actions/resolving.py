@@ -17,7 +17,14 @@ from ledger.actions.holding import (
     withdraw_locked,
 )
 from ledger.actions.pausing import pause_locked
-from ledger.actions.reading import correction_of, facts, latest_lookup, lookup_fact, match_of
+from ledger.actions.reading import (
+    correction_of,
+    facts,
+    first_fact,
+    latest_lookup,
+    lookup_fact,
+    match_of,
+)
 from ledger.actions.told import SURPLUS, check_told, heed_late, told_late
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
@@ -87,6 +94,8 @@ def _apply(operation: Operation, step: Step, now: datetime) -> bool:
             _lapse(operation, step, now)
         case Next.HOLD:
             return _stop(operation, step, now)
+        case Next.RESUME:
+            close_locked(operation, actor="policy", reason=step.why, now=now)
         case _:
             _schedule(operation, step, now)
             return False
@@ -114,13 +123,36 @@ def _stop(operation: Operation, step: Step, now: datetime) -> bool:
 
 
 def _schedule(operation: Operation, step: Step, now: datetime) -> None:
-    """Note when the sweep takes an uncertain operation up again; nothing that is known changes."""
+    """Note when the sweep takes an operation up again; nothing that is known of its effect changes."""
+    if operation.state == State.PENDING and operation.after_id is not None:
+        _follow(operation, step, now)
     if operation.state != State.UNCERTAIN:
         return
     at = (step.at or now) if step.next in (Next.LOOK, Next.WAIT) else None
     if at != operation.look_at:
         operation.look_at, operation.nudged_at = at, None
         Operation.objects.filter(pk=operation.pk).update(look_at=at, nudged_at=None)
+
+
+def _follow(operation: Operation, step: Step, now: datetime) -> None:
+    """Make what waited due once what it comes after is done, and no longer due where that is not so."""
+    first = first_fact(operation)
+    if first is None or first.done == (operation.next_try_at is not None):
+        return
+    if first.done:
+        data = {"after": first.key, "reference": first.reference}
+        reason = f"{first.key} is done."
+        change(
+            operation,
+            kind="let_go",
+            actor="policy",
+            reason=reason,
+            data=data,
+            next_try_at=now,
+            nudged_at=None,
+        )
+    else:
+        change(operation, kind="waits", actor="policy", reason=step.why, next_try_at=None, nudged_at=None)
 
 
 def _complete(operation: Operation, attempt: Attempt | None, now: datetime) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 
 from django.conf import settings
 
+from ledger.actions.following import find_first
 from ledger.models import Operation, OperationType
 from ledger.rules import digests, keys, money, placeholders, sealing
 from ledger.rules.decisions import GONE
 from ledger.rules.digests import Keyring
 from ledger.rules.errors import Malformed, PayloadChanged
+from ledger.rules.following import Earlier
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Submission:
     currency: str | None = None
     attempt_id: uuid.UUID | None = None
     lease_s: float | None = None
+    after: Earlier | None = None
+    """What has to be done first."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,12 @@ class Prepared:
     payload_digest: str
     kept: bool
     """Whether Tieout keeps the payload: to send it, or for the claim of a correction."""
+    after: Operation | None = None
+
+    @property
+    def after_id(self) -> int | None:
+        """The number of what it is to come after."""
+        return self.after.pk if self.after is not None else None
 
     def leaf_digests(self) -> dict[str, str]:
         """Return the keyed digest of each leaf."""
@@ -118,11 +128,12 @@ def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = 
     else:
         raise Malformed(f'"key" is missing, and {kind.name} has no template to make one.')
     amount, currency = _money(submission)
+    after = find_first(submission.after, kind, key=key)
     payload = _with_set(submission, kind, key, writes=kept)
     digest = digests.payload_digest(
         digest_keys(), payload, type=kind.name, amount=amount, currency=currency or None
     )
-    return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest, kept)
+    return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest, kept, after)
 
 
 def rehearsed(
@@ -139,6 +150,8 @@ def rehearsed(
     `at`: when the drill began, before anything was sent. Raises Malformed where the sample cannot be sent as
     an operation could.
     """
+    if kind.names_first:
+        raise Malformed(f"{kind.name} names what it comes after, and a drill sends it alone.")
     system, reference, version = key.split("/")
     source = {"system": system, "reference": reference, "version": version}
     submission = Submission(kind.name, payload, key=key, source=source, amount=amount, currency=currency)
@@ -176,7 +189,14 @@ def with_kept_payload(submission: Submission, kind: OperationType) -> Submission
         amount=submission.amount if said else amount,
         currency=submission.currency if said else kept.currency or None,
         source={**source_of(kept), **submission.source},
+        after=submission.after or earlier_of(kept),
     )
+
+
+def earlier_of(operation: Operation) -> Earlier | None:
+    """Return how what an operation comes after is named."""
+    first = operation.after
+    return Earlier(first.operation_type.name, first.key) if first is not None else None
 
 
 def source_of(operation: Operation) -> dict[str, str]:
@@ -203,7 +223,8 @@ def _with_set(submission: Submission, kind: OperationType, key: str, *, writes: 
     payload = submission.payload
     if payload is None:
         raise Malformed("payload is missing.")
-    if kind.how.send is None or not kind.how.send.set:
+    lines = placeholders.early(kind.how.send.set) if kind.how.send is not None else {}
+    if not lines:
         return payload
     source = {f"source.{name}": value for name, value in submission.source.items()}
     values = {
@@ -213,8 +234,8 @@ def _with_set(submission: Submission, kind: OperationType, key: str, *, writes: 
         **source,
     }
     if writes:
-        return placeholders.apply_set(payload, kind.how.send.set, values)
-    missing = placeholders.missing_set(payload, kind.how.send.set, values)
+        return placeholders.apply_set(payload, lines, values)
+    missing = placeholders.missing_set(payload, lines, values)
     if missing:
         raise Malformed(
             f"The payload must carry what the rules of {kind.name} ask for: {', '.join(missing)}.",
@@ -225,12 +246,15 @@ def _with_set(submission: Submission, kind: OperationType, key: str, *, writes: 
 
 def refuse_changed(operation: Operation, prepared: Prepared) -> None:
     """Raise PayloadChanged with sorted paths, never values, where the key was used for something else."""
-    if prepared.same_as(operation.payload_digest):
+    moved = operation.after_id != prepared.after_id
+    if not moved and prepared.same_as(operation.payload_digest):
         return
+    changed = _changed(operation, prepared)
+    what = "another payload" if changed or not moved else "another operation before it"
     raise PayloadChanged(
-        f"The key {operation.key} was used with another payload. Nothing was changed. "
+        f"The key {operation.key} was used with {what}. Nothing was changed. "
         "What is meant differently now is a correction: a new operation, linked to this one.",
-        changed=_changed(operation, prepared),
+        changed=sorted({*changed, "after"}) if moved else changed,
         about=operation,
     )
 

@@ -23,7 +23,7 @@ from ledger.rules.calls import LookupCall
 from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.errors import Conflict, Malformed, TieoutError
 from ledger.rules.keys import from_template
-from ledger.rules.placeholders import Values, fill, named, of_money, texts
+from ledger.rules.placeholders import FIRST, Values, fill, named, of_money, texts
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
 
@@ -224,8 +224,11 @@ def _untold(operation: Operation, call: LookupCall) -> str:
         return ""
     if len(match_of(operation)) < len(call.match):
         return "A part of its source is missing, by which its record would be known."
-    if any("key" in named(text) for text in call.match.values()):
+    told_by = {name for text in call.match.values() for name in named(text)}
+    if "key" in told_by:
         return ""
+    if FIRST in told_by:
+        return "Another of its type comes after the same one." if actions.comes_beside(operation) else ""
     source = {"system": operation.source_system, "reference": operation.source_reference}
     try:
         made = from_template(
@@ -250,6 +253,7 @@ def values_of(operation: Operation) -> Values:
         "source.version": operation.source_version,
         "idempotency_key": operation.idempotency_key,
         "destination_reference": operation.destination_reference,
+        FIRST: actions.first_reference(operation),
     }
 
 

@@ -20,6 +20,7 @@ from ledger.destinations.connectors.base import (
 from ledger.destinations.lookups import ask, match_of, values_of
 from ledger.destinations.pacing import WAIT_S, Pace, admitted
 from ledger.models import Operation, database_now
+from ledger.rules import placeholders
 from ledger.rules.decisions import looks_first
 from ledger.rules.errors import TieoutError
 from ledger.rules.outcomes import Report, classify
@@ -101,12 +102,14 @@ def _ready(claimed: actions.Claimed, pace: Pace) -> _Ready:
     if kind.how.send is None:
         raise ConfigurationError(f"The rules for {kind.name} name no send.")
     bodies.read_secrets(kind.how.send.wrap)
+    values = values_of(operation)
+    late = placeholders.late(kind.how.send.set)
     request = SendRequest(
         call=kind.how.send,
         contract=claimed.facts.contract,
-        payload=actions.open_payload(operation),
+        payload=placeholders.apply_set(actions.open_payload(operation), late, values),
         idempotency_key=claimed.attempt.idempotency_key,
-        values=values_of(operation),
+        values=values,
         timeout_s=kind.destination.reach.timeout_s,
     )
     return _Ready(claimed, connector_for(kind.destination, pace), request)

@@ -88,6 +88,7 @@ def operation_members(request: Site, operation: Operation, *, correction: Operat
         "first_cause": operation.first_cause or None,
         "corrects": _link(request, operation.corrects),
         "correction": _link(request, correction),
+        "after": _after(request, operation),
         "accepted_at": instant(operation.accepted_at),
         "updated_at": instant(operation.changed_at),
         "page": page(request, operation),
@@ -104,6 +105,16 @@ def _link(request: Site, other: Operation | None) -> dict[str, Any] | None:
     if other is None:
         return None
     return {"id": str(other.uid), "key": other.key, "state": other.state, "page": page(request, other)}
+
+
+def _after(request: Site, operation: Operation) -> dict[str, Any] | None:
+    if operation.after_id is None:
+        return None
+    first = actions.standing_first(operation)
+    linked = _link(request, first)
+    assert first is not None and linked is not None
+    done = first.state == State.COMPLETED and first.destination_reference
+    return {**linked, "destination_reference": first.destination_reference if done else None}
 
 
 def listed_operation(request: Site, operation: Operation, *, correction: Operation | None) -> dict[str, Any]:

@@ -60,7 +60,7 @@ api.add_decorator(only_known)
 )
 def submit(request: HttpRequest, handed: SubmissionIn) -> HttpResponse:
     """Tieout performs it. The same one again is answered with where it stands."""
-    auth.require(request, handed.type)
+    replies.require(request, handed)
     reply = actions.submit(
         replies.submission(handed, operation_key(request, handed.key)), actor=auth.actor(request)
     )
@@ -89,7 +89,7 @@ def find(request: HttpRequest, asked: Query[ListIn]) -> HttpResponse:
 )
 def claim(request: HttpRequest, handed: ClaimIn) -> HttpResponse:
     """The caller performs it, under a lease. Only `proceed` means: do it now."""
-    auth.require(request, handed.type)
+    replies.require(request, handed)
     reply = actions.claim(
         replies.submission(handed, operation_key(request, handed.key)), actor=auth.actor(request)
     )
@@ -178,7 +178,8 @@ def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpRespon
         return _waits(request, operation, made, new=new)
     decision = answers.standing(made)
     headers = {} if new else dict(REPLAYED)
-    if made.operation_type.by_tieout and (new or actions.is_due(made)):
+    taken = new and made.next_try_at is not None
+    if made.operation_type.by_tieout and (taken or actions.is_due(made)):
         decision = "proceed"
     elif decision == "wait":
         headers["Retry-After"] = answers.retry_after(made.next_try_at)

@@ -27,7 +27,7 @@ def claims(request: HttpRequest, items: Sequence[object]) -> HttpResponse:
 
     def read(item: object) -> Submission:
         handed = _read(ClaimIn, item)
-        auth.require(request, handed.type)
+        replies.require(request, handed)
         return replies.submission(handed, handed.key)
 
     good, told = _each(request, dict(enumerate(items)), read)

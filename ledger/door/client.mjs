@@ -32,6 +32,7 @@ export const VERSION = "0.1.0";
  * @property {Json} [source]
  * @property {string} [description]
  * @property {string} [subject]
+ * @property {{type: string, key: string}} [after] what has to be done first
  * @property {number} [lease_s] seconds
  */
 

@@ -652,7 +652,7 @@ class Tieout:
         when_unreachable: str | None = None,
         **members: Any,
     ) -> Operation:
-        """Return an operation to enter. `members`: amount, currency, source, description, subject, lease_s.
+        """Return an operation to enter. `members`: amount, currency, after, source, description, lease_s …
 
         `payload=None` claims a correction by its key. With `or_raise`, what must not be done now raises.
         With `heartbeat`, a thread extends the lease for as long as the block runs.

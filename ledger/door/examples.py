@@ -35,6 +35,7 @@ _OPERATION: dict[str, Any] = {
     "first_cause": None,
     "corrects": None,
     "correction": None,
+    "after": None,
     "accepted_at": "2026-11-30T09:42:00.120483+00:00",
     "updated_at": "2026-11-30T09:42:00.120483+00:00",
     "page": f"https://tieout.example.com/operations/{_ID}/",
@@ -65,6 +66,12 @@ _RISK = {
 }
 
 
+_POSTING: dict[str, Any] = {
+    "type": "invoice.post",
+    "key": "post/webshop/483/v1",
+    "payload": {"order": "483"},
+    "after": {"type": "invoice.create", "key": _KEY},
+}
 _CLAIM = {"type": "reminder.send", **_HANDED, "attempt_id": _ATTEMPT_ID, "lease_s": 300}
 _SENT = {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201}
 _CLAIMED = NOTHING_TOLD | {
@@ -86,7 +93,8 @@ def _one(summary: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 REQUESTS: dict[str, dict[str, Any]] = {
-    "submit": _one("Tieout makes the invoice", {"type": "invoice.create", **_HANDED}),
+    "submit": _one("Tieout makes the invoice", {"type": "invoice.create", **_HANDED})
+    | {"after-another": {"summary": "Once the invoice is made, it is posted", "value": _POSTING}},
     "claim": _one("The caller sends the reminder", _CLAIM),
     "claim_batch": _one(
         "Two at once", {"items": [_CLAIM, _CLAIM | {"key": "order/webshop/484/v1", "attempt_id": _OTHER_ID}]}

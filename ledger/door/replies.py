@@ -13,7 +13,15 @@ from ledger.door.schemas import ClaimIn, SubmissionIn
 from ledger.models import Operation
 from ledger.rules import actors
 from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutError, Waiting, WrongDoor
+from ledger.rules.following import Earlier
 from ledger.rules.states import State
+
+
+def require(request: HttpRequest, handed: SubmissionIn) -> None:
+    """Raise TypeNotAllowed where the token does not cover a type that is named; no key is looked up."""
+    auth.require(request, handed.type)
+    if handed.after is not None:
+        auth.require(request, handed.after.type)
 
 
 def submission(handed: SubmissionIn, key: str | None) -> Submission:
@@ -29,6 +37,7 @@ def submission(handed: SubmissionIn, key: str | None) -> Submission:
         currency=handed.currency,
         attempt_id=handed.attempt_id if isinstance(handed, ClaimIn) else None,
         lease_s=handed.lease_s if isinstance(handed, ClaimIn) else None,
+        after=Earlier(handed.after.type, handed.after.key) if handed.after is not None else None,
     )
 
 

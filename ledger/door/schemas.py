@@ -47,6 +47,13 @@ class Source(Taken):
     run: Words | None = Field(None, max_length=200)
 
 
+class AfterIn(Taken):
+    """An operation that has to be done first."""
+
+    type: str = Field(max_length=100)
+    key: str = Field(json_schema_extra={"minLength": 1, "maxLength": keys.MAX_LENGTH})
+
+
 class SubmissionIn(Taken):
     """An operation for Tieout to perform."""
 
@@ -67,6 +74,9 @@ class SubmissionIn(Taken):
     )
     currency: str | None = Field(
         None, description="An ISO 4217 code, such as ZAR.", json_schema_extra={"pattern": CURRENCY}
+    )
+    after: AfterIn | None = Field(
+        None, description="Until that one is done this one waits. It is part of what was meant."
     )
 
 
@@ -251,6 +261,12 @@ class LinkOut(Given):
     page: str
 
 
+class AfterOut(LinkOut):
+    """What has to be done first, or the correction in its place; its reference once it is done."""
+
+    destination_reference: str | None
+
+
 class OperationOut(Given):
     """An operation, as it stands."""
 
@@ -268,6 +284,7 @@ class OperationOut(Given):
     first_cause: str | None
     corrects: LinkOut | None = Field(description="What it was made to put right.")
     correction: LinkOut | None = Field(description="What stands in its place, the latest correction.")
+    after: AfterOut | None = Field(description="What has to be done first.")
     accepted_at: datetime
     updated_at: datetime
     page: str

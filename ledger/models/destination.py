@@ -9,6 +9,7 @@ from django.db import models
 from pydantic import ValidationError
 
 from ledger.models.clock import TieoutNow
+from ledger.rules import placeholders
 from ledger.rules.calls import Calls, DrillSample, RetryPolicy, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Section
@@ -132,6 +133,11 @@ class OperationType(models.Model):
         except RulesUnreadable as error:
             return error.detail
         return ""
+
+    @cached_property
+    def names_first(self) -> bool:
+        """Say whether its calls name what an operation comes after."""
+        return placeholders.names_first(self.how)
 
     @property
     def has_lookup(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
@@ -50,6 +51,24 @@ class OperationQuerySet(models.QuerySet["Operation"]):
     def permitted(self, now: datetime) -> Self:
         """Operations that a permit in effect leads to another try."""
         return self.allowed(now).filter(state__in=GOES_ON)
+
+    def to_follow(self) -> Self:
+        """Waiting operations that may go, wait again or need a person, because of what they come after.
+
+        That is the operation named, or the latest correction in its place.
+        """
+        named = Coalesce(models.OuterRef("after__corrects"), models.OuterRef("after"))
+        stands = Operation.objects.filter(
+            Q(pk=models.OuterRef("after")) | Q(corrects=named), corrected_at=None, held_at=None
+        )
+        done = models.Exists(stands.filter(state=State.COMPLETED))
+        allowed = Permit.objects.open().filter(operation=models.OuterRef("pk"))
+        ended = models.Exists(stands.filter(~models.Exists(allowed), state=State.FAILED))
+        return self.filter(state=State.PENDING, after__isnull=False).filter(
+            Q(done | ended, held_at=None, next_try_at=None)
+            | Q(~done, held_at=None, next_try_at__isnull=False)
+            | Q(~ended, held_at__isnull=False)
+        )
 
     def out_of_lease(self, now: datetime) -> Self:
         """Running operations whose lease has ended."""
@@ -140,6 +159,12 @@ class Operation(models.Model):
     )
     """The operation that this one was made to put right; never a correction itself."""
     correction_number = models.PositiveSmallIntegerField(null=True)
+    after = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="followers", db_index=False
+    )
+    """The operation that has to be done first; it was there before this one, so none waits in a circle."""
+    after_reference = models.CharField(max_length=200, blank=True, db_default="")
+    """The reference of what it comes after, as its latest try named it."""
     corrected_at = models.DateTimeField(null=True)
     """When a correction first took its place; from then on it never runs again."""
     first_cause = models.CharField(max_length=300, blank=True)
@@ -187,6 +212,12 @@ class Operation(models.Model):
                 name="operation_open_unfinished", fields=["id"], condition=Q(state__in=sorted(UNFINISHED))
             ),
             models.Index(name="operation_held", fields=["held_at"], condition=Q(held_at__isnull=False)),
+            models.Index(name="operation_after", fields=["after"], condition=Q(after__isnull=False)),
+            models.Index(
+                name="operation_follows",
+                fields=["id"],
+                condition=Q(state=State.PENDING, after__isnull=False),
+            ),
             models.Index(name="operation_corrects", fields=["corrects"], condition=Q(corrects__isnull=False)),
             models.Index(
                 name="operation_payload",

@@ -34,6 +34,8 @@ def _override_permit(facts: Facts) -> Leave:
         return no(f"{facts.destination} accepted it: it is never sent twice.")
     if facts.corrected:
         return no("It was corrected: it never runs again.")
+    if facts.barred:
+        return no(facts.barred)
     if facts.paused_at is not None:
         return no(f"{facts.destination} is paused: an administrator resumes it first.")
     return yes("One more try")

@@ -14,6 +14,7 @@ from ledger.rules.facts import (
     LookupFact,
     PermitFact,
 )
+from ledger.rules.following import FOLLOW_S
 from ledger.rules.states import CaseKind, Outcome, Standing, State, Verdict
 
 LOOKS = 3
@@ -45,6 +46,7 @@ class Next(StrEnum):
     PERMIT = "permit"
     LAPSE = "lapse"
     HOLD = "hold"
+    RESUME = "resume"
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,11 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
             return Step(Next.HOLD, barred, case=CaseKind.THERE_AFTER_ALL)
         if facts.permit.by_person:
             return Step(Next.LAPSE, barred)
+    if facts.barred and facts.state is not State.PENDING and step.next in (Next.SEND, Next.PERMIT):
+        # It was sent once: what has become of what it comes after is for a person to see.
+        if facts.permit is not None:
+            return Step(Next.LAPSE, facts.barred)
+        return Step(Next.HOLD, facts.barred, case=CaseKind.FIRST)
     if facts.paused_at is not None and step.next in _WANTS_TO_REACH:
         why = f"{facts.destination} is paused: it waits for a person."
         return Step(Next.WAIT, why, at=now + timedelta(seconds=PAUSED_S))
@@ -150,12 +157,7 @@ def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
         case State.RUNNING:
             return in_progress(facts.lease_until, now)
         case State.PENDING:
-            if facts.held:
-                return Step(Next.HOLD, "It needs a person.")
-            if (facts.attempts or not facts.by_tieout) and not facts.within_limits(now):
-                why = "Its tries are used up." if facts.attempts else UNCLAIMED
-                return Step(Next.FAIL, why, case=CaseKind.LIMIT)
-            return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
+            return _first(facts, now) or _wait(facts, now)
         case State.UNCERTAIN:
             return _resolve(facts, now, jitter)
 
@@ -165,6 +167,30 @@ def in_progress(lease_until: datetime | None, now: datetime) -> Step:
     if lease_until is not None and lease_until <= now:
         return Step(Next.EXPIRE, "The lease ran out.")
     return Step(Next.WAIT, "One try is in progress.", at=lease_until)
+
+
+def _wait(facts: Facts, now: datetime) -> Step:
+    """Say when what waits is tried next, unless a person or its limits keep it."""
+    if facts.held:
+        return Step(Next.HOLD, "It needs a person.")
+    if (facts.attempts or not facts.by_tieout) and not facts.within_limits(now):
+        why = "Its tries are used up." if facts.attempts else UNCLAIMED
+        return Step(Next.FAIL, why, case=CaseKind.LIMIT)
+    return Step(Next.SEND, "Nothing exists there; its next try is due.", at=facts.next_try_at or now)
+
+
+def _first(facts: Facts, now: datetime) -> Step | None:
+    """Say what becomes of a waiting operation because of what it comes after; None where that lets it go."""
+    first = facts.first
+    if first is None or (facts.held and not facts.held_for_first):
+        return None
+    if first.ended:
+        return Step(Next.HOLD, first.why, case=CaseKind.FIRST)
+    if facts.held:
+        return Step(Next.RESUME, f"{first.key} goes on.")
+    if not first.done:
+        return Step(Next.WAIT, first.why, at=now + timedelta(seconds=FOLLOW_S))
+    return None
 
 
 def _permitted(facts: Facts, permit: PermitFact, now: datetime) -> Step:
@@ -212,7 +238,8 @@ def _resolve(facts: Facts, now: datetime, jitter: float) -> Step:
     if protected and facts.within_limits(next_try_at):
         why = "The destination still remembers the key: the same key makes no second effect."
         return Step(Next.PERMIT, why, at=next_try_at)
-    return Step(Next.HOLD, "Software cannot prove what happened.", case=_why_held(facts))
+    why = facts.barred or "Software cannot prove what happened."
+    return Step(Next.HOLD, why, case=_why_held(facts))
 
 
 def _await_final(facts: Facts, now: datetime, jitter: float) -> Step:
@@ -268,6 +295,8 @@ def _said_to_exist(facts: Facts) -> bool:
 
 def _why_held(facts: Facts) -> CaseKind:
     latest = facts.latest
+    if facts.barred:
+        return CaseKind.FIRST
     if facts.has_lookup:
         return CaseKind.COULD_NOT_LOOK
     if latest is not None and latest.error_code == LEASE_EXPIRED:

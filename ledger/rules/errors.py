@@ -218,6 +218,13 @@ class StaleToken(Conflict):
     title = "The attempt token is no longer valid"
 
 
+class AfterUnknown(Conflict):
+    """What an operation is to come after was not handed over."""
+
+    type = "after-unknown"
+    title = "What it comes after is not on record"
+
+
 class OutcomeDiffers(Conflict):
     """The attempt already has another outcome."""
 

@@ -7,6 +7,7 @@ from ledger.rules.approvals import Ask
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.drills import UNDRILLED, Drilled
+from ledger.rules.following import First
 from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
 
 ATTEMPTS_MAX = 1000
@@ -143,6 +144,10 @@ class Facts:
     is_correction: bool = False
     original_moved: bool = False
     """Whether anything that it corrects has moved since: found there after all, say."""
+    first: First | None = None
+    """What it comes after; None where it stands by itself."""
+    held_for_first: bool = False
+    """Whether its open case is about what it comes after."""
     destination_reference: str = ""
     evidence: str = ""
     evidence_by: str = ""
@@ -199,8 +204,14 @@ class Facts:
 
     @property
     def deadline_at(self) -> datetime:
-        """Until when software may try by itself, were its destination not paused again."""
-        return self.accepted_at + timedelta(seconds=self.policy.elapsed_s + self.paused_s)
+        """Until when software may try by itself, were its destination not paused again.
+
+        The time in which it waited for what it comes after does not count.
+        """
+        since = self.accepted_at
+        if self.first is not None and self.first.finished_at is not None:
+            since = max(since, self.first.finished_at)
+        return since + timedelta(seconds=self.policy.elapsed_s + self.paused_s)
 
     def within_limits(self, now: datetime) -> bool:
         """Say whether software may start one more try; the time stands still while nothing can be reached."""
@@ -255,9 +266,29 @@ class Facts:
         return answered or (self.lookup is not None and self.lookup.standing is Standing.FAILED)
 
     @property
+    def first_moved(self) -> bool:
+        """Whether it was sent after a record that no longer counts as what it comes after."""
+        first = self.first
+        return first is not None and first.done and self.tries > 0 and first.used != first.reference
+
+    @property
+    def barred(self) -> str:
+        """Why nothing may be sent of it as what it comes after stands; empty where it may."""
+        if self.first is None:
+            return ""
+        if self.first_moved and self.in_doubt:
+            sent_after = self.first.used or "a record"
+            return f"It was sent after {sent_after}, and {self.first.key} is another one now."
+        return self.first.why
+
+    @property
     def key_spent(self) -> bool:
-        """Whether the present key brings back an error or a decline, or was made for another account."""
-        return self.saved_error is not None or self.declined or not self.same_account
+        """Whether the present key brings back an error or a decline, or was made for something else.
+
+        That is another account, or another record that it comes after: what is sent would differ.
+        """
+        spent = self.saved_error is not None or self.declined
+        return spent or not self.same_account or self.first_moved
 
     @property
     def key_covers_doubt(self) -> bool:

@@ -145,10 +145,8 @@ def _never_again(facts: Facts) -> Leave | None:
             return _in_progress(facts)
         case State.COMPLETED:
             return no("It is done: another try could only make a second one.")
-        case State.PENDING if facts.held:
-            return no("Software has stopped before it was sent: check what is there, or cancel it.")
         case State.PENDING:
-            return no("It is sent by itself at {at}.", facts.next_try_at)
+            return _not_yet(facts)
     if facts.corrected:
         return no("It was corrected: it never runs again.")
     if facts.original_moved:
@@ -157,9 +155,19 @@ def _never_again(facts: Facts) -> Leave | None:
         return no("It was cancelled.")
     if facts.payload_gone:
         return no(f"{GONE} A correction can, with a payload of its own.")
+    if facts.barred:
+        return no(facts.barred)
     if facts.taken_at is not None:
         return no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
     return None
+
+
+def _not_yet(facts: Facts) -> Leave:
+    if facts.barred:
+        return no(facts.barred)
+    if facts.held:
+        return no("Software has stopped before it was sent: check what is there, or cancel it.")
+    return no("It is sent by itself at {at}.", facts.next_try_at)
 
 
 def _same_key(facts: Facts) -> Leave:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ledger.rules import money
-from ledger.rules.calls import RecordMap
+from ledger.rules.calls import Calls, RecordMap
 from ledger.rules.errors import Malformed
 from ledger.rules.paths import split
 
@@ -20,7 +20,11 @@ MARKS = frozenset({"key", "source.system", "source.reference", "source.version"}
 """What tells one operation apart from any other."""
 SET = MARKS | {"type", "amount", "amount_minor", "currency", "currency_lower"}
 """What `set` may name: what never changes afterwards under the operation's key."""
-SEND = SET | {"idempotency_key", "account"}
+FIRST = "after.destination_reference"
+"""The reference of what an operation comes after: known once that is done, so it is written as it is sent."""
+MATCH = MARKS | {FIRST}
+"""What a match may name."""
+SEND = SET | {"idempotency_key", "account", FIRST}
 """What the path and the headers of a send may name."""
 LOOKUP = SEND | {"destination_reference", "since", "position"}
 """What a look-up may name; `position` is the number of a page, or of its first item."""
@@ -29,6 +33,7 @@ LIST = frozenset({"since", "account", "position"})
 PAYLOAD = "{payload}"
 """What stands for the whole payload where `wrap` puts it."""
 
+_FIRST = f"{{{FIRST}}}"
 _QUOTE = re.compile(r"['\"]")
 _ENDS = re.compile(r"['\"\\]")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)*)\}")
@@ -57,6 +62,27 @@ def of_money(amount: Decimal | None, currency: str, map: RecordMap | None) -> Va
     with suppress(money.MoneyError):
         named["amount_minor"] = money.minor(value, minor_decimals=map.minor_decimals if map else {})
     return named
+
+
+def early(set: Mapping[str, str]) -> dict[str, str]:
+    """Return the lines of `set` that are written as it is handed over, and stand in the digest."""
+    return {path: template for path, template in set.items() if _FIRST not in template}
+
+
+def late(set: Mapping[str, str]) -> dict[str, str]:
+    """Return the lines of `set` that are written as it is sent: what they name is known only then."""
+    return {path: template for path, template in set.items() if _FIRST in template}
+
+
+def names_first(how: Calls) -> bool:
+    """Say whether a send or a look-up names what an operation comes after."""
+    asked = how.lookup
+    templates: list[object] = []
+    if asked is not None:
+        templates.append([asked.path, asked.query, asked.headers, asked.body, asked.match])
+    if how.send is not None:
+        templates.append([how.send.path, how.send.headers, how.send.set, how.send.wrap])
+    return any(_FIRST in text for _, text in texts(templates))
 
 
 def fill(template: str, values: Values, *, encode: bool = False) -> str:

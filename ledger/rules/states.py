@@ -76,6 +76,8 @@ class CaseKind(StrEnum):
     """A permit was given and nobody used it in time."""
     PAUSED = "paused"
     """A destination refuses our credentials; one case for all that it refused."""
+    FIRST = "first"
+    """What it comes after did not happen, cannot be built on, or is no longer what this was sent after."""
     NEVER_SUBMITTED = "never_submitted"
     """The destination holds it, and Tieout has no operation for it."""
     REPEATED = "repeated"

@@ -1,7 +1,8 @@
 -- Accept an operation and, where the caller performs it, claim it in the same breath: operation, attempt and
 -- events in one statement. No row comes back where the rules of its type are no longer the ones that it was
 -- prepared by. Where the key is taken, whoever wrote it first decides: that row comes back, or one without an id
--- where it was written just now. While the destination is paused nothing is claimed: the operation only waits.
+-- where it was written just now. While the destination is paused nothing is claimed: the operation only waits. So does
+-- one that comes after another, whatever that one's state: what is decided next lets it go.
 -- The insert may wait long for a key that is then given up. A lease that has lost more than a second by that is
 -- left out, which no attempt can be without: nothing is written then.
 WITH asked AS (
@@ -15,7 +16,7 @@ WITH asked AS (
         uid, operation_type_id, key, state, description, subject, amount, currency,
         source_system, source_reference, source_version, payload_digest, leaf_digests, payload_sealed,
         idempotency_key, generation, first_sent_at, contract_first, account_first, revision, attempt_count,
-        lease_until, next_try_at, look_count, destination_reference, evidence, evidence_by, first_cause
+        lease_until, next_try_at, look_count, destination_reference, evidence, evidence_by, first_cause, after_id
     )
     SELECT
         %(uid)s::uuid, %(type_id)s, %(key)s::text, CASE WHEN claimed THEN 'running' ELSE 'pending' END,
@@ -28,8 +29,8 @@ WITH asked AS (
         CASE WHEN claimed THEN account ELSE '' END,
         1, CASE WHEN claimed THEN 1 ELSE 0 END,
         CASE WHEN claimed THEN tieout_now() + make_interval(secs => %(lease_s)s) END,
-        CASE WHEN NOT claimed THEN tieout_now() END,
-        0, '', '', '', ''
+        CASE WHEN NOT claimed AND %(after_id)s::bigint IS NULL THEN tieout_now() END,
+        0, '', '', '', '', %(after_id)s::bigint
     FROM asked
     ON CONFLICT (operation_type_id, key) DO NOTHING
     RETURNING *
@@ -55,13 +56,13 @@ WITH asked AS (
 ), found AS (
     SELECT id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
         source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
-        lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
+        lease_until, next_try_at, held_at, corrects_id, corrected_at, after_id, destination_reference, evidence, first_cause,
         true AS created, NULL::timestamptz AS read_at, NULL::bigint AS claimed_for
     FROM operation
     UNION ALL
     SELECT id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
         source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
-        lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
+        lease_until, next_try_at, held_at, corrects_id, corrected_at, after_id, destination_reference, evidence, first_cause,
         false, tieout_now(), (SELECT operation_id FROM ledger_attempt WHERE caller_id = %(caller_id)s::uuid)
     FROM ledger_operation
     WHERE operation_type_id = %(type_id)s AND key = %(key)s::text AND NOT EXISTS (SELECT FROM operation)

@@ -68,6 +68,6 @@ WITH item AS MATERIALIZED (
 )
 SELECT at, found.id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
     source_reference, source_version, payload_digest, found.idempotency_key, accepted_at, changed_at, first_sent_at,
-    lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
+    lease_until, next_try_at, held_at, corrects_id, corrected_at, after_id, destination_reference, evidence, first_cause,
     created, read_at, claimed_for, attempt.id AS attempt_id
 FROM found LEFT JOIN attempt ON attempt.operation_id = found.id

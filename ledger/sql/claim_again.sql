@@ -33,6 +33,6 @@ WITH item AS MATERIALIZED (
 )
 SELECT at, id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
     source_reference, source_version, payload_digest, idempotency_key, accepted_at, changed_at, first_sent_at,
-    lease_until, next_try_at, held_at, corrects_id, corrected_at, destination_reference, evidence, first_cause,
+    lease_until, next_try_at, held_at, corrects_id, corrected_at, after_id, destination_reference, evidence, first_cause,
     attempt_id, attempt_uid, number
 FROM operation

@@ -37,5 +37,5 @@ WITH told AS MATERIALIZED (
 )
 SELECT operation.id, uid, operation_type_id, t.name AS type_name, key, state, description, subject, amount, currency, source_system,
     source_reference, source_version, accepted_at, operation.changed_at, next_try_at, look_at, held_at,
-    corrects_id, corrected_at, destination_reference, evidence, first_cause
+    corrects_id, corrected_at, after_id, destination_reference, evidence, first_cause
 FROM operation JOIN ledger_operationtype AS t ON t.id = operation_type_id

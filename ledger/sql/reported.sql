@@ -7,7 +7,7 @@ WITH item AS MATERIALIZED (
 )
 SELECT at, o.id, o.uid, operation_type_id, t.name AS type_name, key, state, description, subject, amount, currency,
     source_system, source_reference, source_version, accepted_at, o.changed_at, next_try_at, look_at, held_at,
-    corrects_id, corrected_at, o.destination_reference, evidence, first_cause,
+    corrects_id, corrected_at, after_id, o.destination_reference, evidence, first_cause,
     a.outcome IS NOT NULL AND a.token_hash = item.token_hash AND a.outcome_digest = item.outcome_digest AS known
 FROM item
     CROSS JOIN LATERAL (SELECT * FROM ledger_attempt WHERE uid = item.attempt_uid LIMIT 1) AS a

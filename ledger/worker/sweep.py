@@ -155,6 +155,10 @@ def _corrections(now: datetime) -> "QuerySet[Operation]":
     return waiting.filter(operation_type__performed_by="caller")
 
 
+def _following(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.to_follow()
+
+
 def _permitted(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.by_tieout().permitted(now)
 
@@ -216,6 +220,7 @@ PARTS: dict[str, Callable[[], bool]] = {
     "Requests that lapsed": partial(_take_up, _unanswered, _lapse_asked, oldest="id"),
     "Limits that were reached": partial(_take_up, _beyond_limits, _settle, oldest="accepted_at"),
     "Corrections that wait": partial(_take_up, _corrections, _settle, oldest="id"),
+    "What comes after another": partial(_take_up, _following, _settle, oldest="id"),
     "Permits in effect": partial(_nudge_sends, _permitted, oldest="id", most=WAITING_MAX),
     "Doubts to resolve": partial(_look_up, _to_resolve, _resolve, oldest="look_at"),
     "What destinations spoke of": partial(_look_up, _told_of, _heed, oldest="told_look_at"),

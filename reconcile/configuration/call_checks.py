@@ -108,11 +108,12 @@ def check_match(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         return
     named = {name for text in call.match.values() for name in placeholders.named(text)}
     for place, text in call.match.items():
-        if unknown := placeholders.unknown(text, placeholders.MARKS):
+        if unknown := placeholders.unknown(text, placeholders.MATCH):
             what = f"{{{unknown[0]}}} does not tell one operation from another."
-            wrongs.add((*path, place), what, choices(unknown[0], placeholders.MARKS))
+            wrongs.add((*path, place), what, choices(unknown[0], placeholders.MATCH))
     parts = set(placeholders.named(str(part.raw.get("key", "")))) or {"key"}
-    if named <= placeholders.MARKS and "key" not in named and (missing := sorted(parts - named)):
+    alone = "key" in named or placeholders.FIRST in named
+    if named <= placeholders.MATCH and not alone and (missing := sorted(parts - named)):
         remedy = f"Let a field match {' and '.join(f'{{{name}}}' for name in missing)}, or one match {{key}}."
         wrongs.add(path, "Two operations could match one record.", remedy)
     if "list" in part.raw:

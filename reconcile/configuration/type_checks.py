@@ -120,9 +120,13 @@ def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         return
     for path, template in send.set.items():
         place: Path = (*part.path, "send", "set", path)
-        if unknown := placeholders.unknown(template, placeholders.SET):
+        known = placeholders.SET | {placeholders.FIRST}
+        if unknown := placeholders.unknown(template, known):
             what = f"Nothing can be put in place of {{{unknown[0]}}}."
-            wrongs.add(place, what, choices(unknown[0], placeholders.SET))
+            wrongs.add(place, what, choices(unknown[0], known))
+        if placeholders.FIRST in placeholders.named(template) and part.raw.get("performed_by") == "caller":
+            remedy = "Leave it out: the answer to the claim tells the automation that reference."
+            wrongs.add(place, "It is known only when the operation before is done.", remedy)
         try:
             whole = split(path) == ()
         except ValueError:

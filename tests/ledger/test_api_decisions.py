@@ -85,6 +85,7 @@ def test_a_new_operation_is_taken(api: Api) -> None:
         "first_cause": None,
         "corrects": None,
         "correction": None,
+        "after": None,
     }
     assert operation["page"] == f"{api.server.url}/operations/{operation['id']}/"
     assert datetime.fromisoformat(operation["accepted_at"]).utcoffset() is not None
