@@ -117,9 +117,14 @@ def ask(
         why=looked.why,
         single_page=looked.single_page,
     )
-    if by_answer and found.verdict is Verdict.ABSENT:
-        found = replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=_ONE_ALONE)
+    return _weighed(operation, found, looked, by_answer=by_answer)
+
+
+def _weighed(operation: Operation, found: Found, looked: Looked, *, by_answer: bool) -> Found:
+    """Take back what the way of asking cannot prove: by one id alone, or of an earlier instant."""
     found = replace(found, refused=looked.status in REFUSES_US, status=looked.status)
+    if by_answer and found.verdict is Verdict.ABSENT:
+        return replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=_ONE_ALONE)
     return found if looked.as_of is None else _as_of(operation, found, looked.as_of)
 
 

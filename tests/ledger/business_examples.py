@@ -215,6 +215,7 @@ def zendesk() -> Iterator[Example]:
             else {"tickets": records, "next_page": None, "count": len(records)}
         ),
         key="idempotency-key",
+        window_h=2,
         since="epoch",
         headers={"authorization": "Bearer s-0815"},
         secrets=("ZENDESK_ACCESS_TOKEN",),

@@ -88,8 +88,8 @@ class Example:
     """One operation of a preset: what goes out and what is there afterwards, in the names of its documents.
 
     `makes`, `looks` and `lists` are "METHOD path", and the body where there is one. `pages`: how many
-    requests one list takes. `key`: where in the sent body or headers the idempotency key is. `{since}` stands
-    for the instant of a question, in the form of `since`.
+    requests one list takes. `key`: where in the body or headers the idempotency key is, and `window_h` how
+    many hours it is remembered. `{since}` is the instant of a question, in the form of `since`.
     """
 
     preset: str
@@ -105,6 +105,7 @@ class Example:
     pages: int = 1
     looks_first: bool = False
     key: str = ""
+    window_h: float | None = None
     since: str = "%Y-%m-%dT%H:%M:%SZ"
     headers: dict[str, str] = field(default_factory=dict)
     lines: tuple[str, ...] = ()

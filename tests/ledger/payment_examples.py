@@ -11,6 +11,7 @@ OF_ADYEN = {"value": 1240, "currency": "EUR"}
 BY_ADYEN: dict[str, Any] = {
     "preset": "adyen",
     "key": "idempotency-key",
+    "window_h": 7 * 24,
     "headers": {"x-api-key": "s-0815"},
     "secrets": ("ADYEN_API_KEY",),
 }
@@ -119,6 +120,7 @@ def paypal() -> Iterator[Example]:
         looks=("GET /v2/payments/refunds/1JU08902781691411", None),
         found=lambda records, asked: records[0] if records else [],
         key="paypal-request-id",
+        window_h=45 * 24,
         **BY_PAYPAL,
     )
 

@@ -2,7 +2,7 @@
 
 | asked for        | so                                                                           |
 |------------------|------------------------------------------------------------------------------|
-| making it        | method, path, headers, body; the key where the destination takes it          |
+| making it        | method, path, headers, body; the key where it takes one, and its window      |
 | looking it up    | the one match; nothing there is absent, an error in place of it is no answer |
 | listing it       | the record with its reference, amount, currency and time                     |
 """
@@ -73,6 +73,11 @@ def made(example: Example, server: Canned, done: Operation) -> None:
         assert place.pop(name) == done.idempotency_key
     elif example.key:
         assert making.headers[example.key] == done.idempotency_key
+    promises = done.operation_type.promises
+    assert len(done.idempotency_key) <= promises.key_max
+    closes_at, hours = promises.window_closes_at(done.accepted_at), timedelta(hours=example.window_h or 0)
+    margin = timedelta(minutes=10)
+    assert closes_at == (done.accepted_at + hours - margin if example.window_h else None)
     assert (f"{making.method} {making.path}", body) == example.makes
     server.asked[:] = [making]
 
