@@ -14,6 +14,7 @@ import pytest
 
 from ledger import actions
 from ledger.actions import drilled
+from ledger.actions.drilling import drilled_each
 from ledger.destinations import lookups, sending
 from ledger.models import Operation, database_now
 from ledger.rules.drills import Promise
@@ -181,6 +182,11 @@ def test_a_refuted_key_stays_refuted_at_its_place_whatever_line_changes(world: W
     assert Promise.SAME_KEY in drilled(kind).broken
     kind.destination.account = "second"
     assert drilled(kind).broken == {}, "another account has broken nothing yet"
+    beside = world.drills.kind()
+    beside.pk, beside.name = None, "invoice.beside"
+    beside.save()
+    told = drilled_each([kind, beside])
+    assert (told[kind.pk].broken, told[beside.pk].broken) == ({}, {}), "each at its own place"
 
 
 def test_a_refuted_look_up_has_to_prove_itself_again_once_its_rules_change(world: World) -> None:

@@ -14,7 +14,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ledger.actions import registered as reading
-from ledger.models import OperationType
+from ledger.models import Operation, OperationType
+from ledger.sql import statement
 from tests import registers, stories
 from tests.databases import Clock
 from tests.drilling import Drills
@@ -93,6 +94,30 @@ def test_only_the_latest_operations_of_each_type_are_read(
     for order in (2, 3):
         claim(order, by="mailer")
     assert "before" not in page() and "Of late 2 operations by mailer." in page()
+
+
+def test_a_long_history_is_not_read(durban: stories.Durban) -> None:
+    """The latest operations are read off an index, and their events and attempts by theirs."""
+    claim(1, by="mailer")
+    columns = [field.column for field in Operation._meta.fields if field.column != "id"]
+    values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'more/' || n"}
+    durban.clock.database.as_superuser(
+        "SET session_replication_role = replica",
+        f"INSERT INTO ledger_operation ({', '.join(columns)}) "
+        f"SELECT {', '.join(values[name] for name in columns)} "
+        "FROM ledger_operation, generate_series(1, 3000) AS n",
+        "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, data, at) "
+        "SELECT gen_random_uuid(), id, 'accepted', 'api:mailer', 'x', '', '', '{}', accepted_at "
+        "FROM ledger_operation",
+        "ANALYZE ledger_operation, ledger_event",
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {statement('seen')}", {"latest": 10})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    found = re.findall(r"on ledger_(?:operation|event|attempt)\b.*actual rows=([\d.]+) loops=(\d+)", plan)
+    read = [float(rows) * int(loops) for rows, loops in found]
+    assert len(read) >= 3, plan
+    assert max(read) <= 20, plan
 
 
 def test_a_living_token_without_a_section_stands_there_and_an_ended_one_does_not(
