@@ -21,11 +21,14 @@ serve: $(RUNTIME)
 
 test: $(DEVELOPMENT)
 	bash .ci/need chromium /usr/bin/chromium
+	bash .ci/need curl /usr/bin/curl
+	bash .ci/need jq /usr/bin/jq
 	$(PYTEST) -m "not long"
 
 test-long: $(DEVELOPMENT)
 	command -v npm >/dev/null || bash .ci/need npm /usr/bin/npm
 	bash .ci/need nodejs /usr/bin/node
+	bash .ci/need redis-server /usr/bin/redis-server
 	$(PYTEST) -m long
 
 test-postgres15: $(DEVELOPMENT)

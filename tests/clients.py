@@ -222,7 +222,8 @@ def forwarding(shop: Shop, change: Callable[[bytes], bytes | None] = lambda answ
 
     def handle(connection: socket.socket, request: bytes) -> None:
         with socket.create_connection((upstream.hostname or "", upstream.port or 0)) as other:
-            other.sendall(request)
+            head, _, rest = request.partition(b"\r\n")
+            other.sendall(head + b"\r\nConnection: close\r\n" + rest)  # the end of its answer is then seen
             answer = change(b"".join(iter(lambda: other.recv(65536), b"")))
         reset(connection) if answer is None else connection.sendall(answer)
 

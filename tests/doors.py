@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -141,17 +142,24 @@ def clock(database: Database) -> Clock:
     return Clock.put_into(database)
 
 
-@pytest.fixture(scope="module")
-def serving(database: Database, clock: Clock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+@contextmanager
+def opened(database: Database, clock: Clock, folder: Path) -> Iterator[Api]:
     """A server, kinds of operations, and an automation that may use every one."""
     make_types()
     logs: list[Path] = []
-    with Spawn(database, tmp_path_factory.mktemp("server"), logs) as spawn:
+    with Spawn(database, folder, logs) as spawn:
         server = Server.started(spawn)
         token = new_token()
         ApiToken.objects.create(name="webshop", token_hash=token_hash(token), types=[])
         with httpx.Client(base_url=server.url, timeout=30) as http:
             yield Api(server, clock, token, http, logs[0])
+
+
+@pytest.fixture(scope="module")
+def serving(database: Database, clock: Clock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """One open door for the module."""
+    with opened(database, clock, tmp_path_factory.mktemp("server")) as api:
+        yield api
 
 
 @pytest.fixture

@@ -5,9 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +90,24 @@ class Spawn:
     ) -> None:
         for process in reversed(self.running):
             stop(process)
+
+
+@contextmanager
+def at_its_address(*command: str, folder: Path, environ: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A process of others' whose first line is its address; killed at the end."""
+    process = subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True)
+    watchdog = threading.Timer(START_S, process.kill)
+    watchdog.start()
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline().strip()
+        watchdog.cancel()
+        assert line.startswith("http://"), f"{command} did not start: {line}"
+        yield line
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.communicate()
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

@@ -1,11 +1,8 @@
 """Stripes to send to: two programs that others wrote, as processes, and a wire between that loses answers."""
 
 import json
-import shutil
 import socket
-import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,12 +22,12 @@ from ledger import actions
 from ledger.actions import Submission
 from ledger.destinations import lookups
 from ledger.models import Operation
+from tests import npm, processes
 from tests.databases import Clock
 from tests.ledger.wires import serving
 from tests.workers import one_round
 
 SECRET = "sk_test_tieout0815"
-START_S = 60
 LOCKED = ROOT / "tests" / "stripe_mock"
 
 
@@ -73,20 +70,9 @@ class Stripe:
 
 @contextmanager
 def running(*command: str, folder: Path) -> Iterator[Stripe]:
-    """A process whose first line is its address; killed at the end."""
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
-    watchdog = threading.Timer(START_S, process.kill)
-    watchdog.start()
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline().strip()
-        watchdog.cancel()
-        assert line.startswith("http://"), f"{command} did not start: {line}"
-        yield Stripe(line)
-    finally:
-        watchdog.cancel()
-        process.kill()
-        process.communicate()
+    """A Stripe in a process whose first line is its address; killed at the end."""
+    with processes.at_its_address(*command, folder=folder) as url:
+        yield Stripe(url)
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +85,7 @@ def localstripe() -> Iterator[Stripe]:
 @pytest.fixture(scope="module")
 def stripe_mock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stripe]:
     """stripe-stateful-mock, which keeps idempotency keys as Stripe does; installed from its lock first."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.fail(
-            "node and npm are missing: install the packages nodejs and npm. Only this test needs them."
-        )
-    folder = tmp_path_factory.mktemp("stripe") / "mock"
-    shutil.copytree(LOCKED, folder)
-    installing = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(installing, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    folder = npm.installed(LOCKED, tmp_path_factory.mktemp("stripe") / "mock")
     with running("node", "serve.cjs", folder=folder) as stripe:
         yield stripe
 

@@ -13,7 +13,7 @@ from reconcile.actions import AlreadyRunning
 from reconcile.api import RunNotDone
 
 README = ROOT / "README.md"
-DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COVERED = " ".join(
     (
         "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19",
