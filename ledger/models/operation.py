@@ -20,6 +20,15 @@ NONE = -1
 """No operation's own number: a question about none is a question all the same."""
 
 
+def _first_is(state: State) -> Q:
+    """Ask whether what comes first, or the correction in its place, has a state and no case."""
+    original = Coalesce(models.OuterRef("after__corrects"), models.OuterRef("after"))
+    stands = Operation.objects.filter(corrects=original, corrected_at=None, held_at=None, state=state)
+    itself = Q(after__corrected_at=None, after__held_at=None, after__state=state)
+    # The cheap question first: the other one would be asked of each row that waits.
+    return itself | (Q(after__corrected_at__isnull=False) & Q(models.Exists(stands)))
+
+
 class OperationQuerySet(models.QuerySet["Operation"]):
     """Questions about operations."""
 
@@ -57,17 +66,15 @@ class OperationQuerySet(models.QuerySet["Operation"]):
 
         That is the operation named, or the latest correction in its place.
         """
-        named = Coalesce(models.OuterRef("after__corrects"), models.OuterRef("after"))
-        stands = Operation.objects.filter(
-            Q(pk=models.OuterRef("after")) | Q(corrects=named), corrected_at=None, held_at=None
+        original = Coalesce(models.OuterRef("after__corrects"), models.OuterRef("after"))
+        permits = Permit.objects.open().filter(
+            Q(operation=models.OuterRef("after")) | Q(operation__corrects=original)
         )
-        done = models.Exists(stands.filter(state=State.COMPLETED))
-        allowed = Permit.objects.open().filter(operation=models.OuterRef("pk"))
-        ended = models.Exists(stands.filter(~models.Exists(allowed), state=State.FAILED))
+        done, failed = _first_is(State.COMPLETED), _first_is(State.FAILED)
         return self.filter(state=State.PENDING, after__isnull=False).filter(
-            Q(done | ended, held_at=None, next_try_at=None)
+            Q(done | failed, held_at=None, next_try_at=None)
             | Q(~done, held_at=None, next_try_at__isnull=False)
-            | Q(~ended, held_at__isnull=False)
+            | Q(~failed | models.Exists(permits), held_at__isnull=False)
         )
 
     def out_of_lease(self, now: datetime) -> Self:
