@@ -1,10 +1,12 @@
 """How a destination is reached: its address, by what it knows us, the way there, and how fast."""
 
+import codecs
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from ledger.rules import moments
 from ledger.rules.contracts import Seconds, Section
 from ledger.rules.events import EventRules
 
@@ -87,6 +89,29 @@ def _kept(value: str) -> str:
     return value
 
 
+def _folder(value: str) -> str:
+    if not value.startswith("/"):
+        raise ValueError("the folder's path is not whole; write it from the root, such as /var/exports")
+    return value
+
+
+def _encoding(value: str) -> str:
+    try:
+        text = codecs.lookup(value)._is_text_encoding
+    except LookupError:
+        text = False
+    if not text:
+        raise ValueError("there is no such encoding; write one such as utf-8, cp1252 or utf-16")
+    return value
+
+
+class ExportName(Section):
+    """How the name of an export tells its time: a form such as "invoices-%Y-%m-%d-%H%M.csv", in a zone."""
+
+    name: Annotated[str, AfterValidator(moments.check_format)]
+    timezone: Annotated[str, AfterValidator(moments.check_zone)]
+
+
 class Rate(Section):
     """How fast a destination may be called; shared by all workers."""
 
@@ -97,11 +122,18 @@ class Rate(Section):
 class Connection(Section):
     """How a destination is reached; `timeout` is a total deadline in seconds.
 
-    `base_url`, `auth`, `tls` and `proxy` over HTTP; `url` of a database; `options` are a connector's own.
+    `base_url`, `auth`, `tls` and `proxy` over HTTP; `url` of a database; `path` and what follows it of
+    exports; `options` are a connector's own.
     """
 
     base_url: str | None = Field(None, pattern=r"^https?://[^/\s]+")
     url: Annotated[str, AfterValidator(_kept)] | None = None
+    path: Annotated[str, AfterValidator(_folder)] | None = None
+    pattern: str | None = None
+    format: Literal["csv", "jsonl", "json"] | None = None
+    encoding: Annotated[str, AfterValidator(_encoding)] | None = None
+    separator: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    as_of: ExportName | None = None
     options: dict[str, Any] = {}
     timeout_s: Seconds = Field(10, alias="timeout", gt=0)
     auth: Auth | None = None

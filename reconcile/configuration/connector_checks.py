@@ -1,6 +1,7 @@
 """Which lines go with which connector, and what a query must be like."""
 
 import re
+from pathlib import Path
 
 from ledger.destinations.connectors import databases
 from ledger.destinations.connectors.base import BUILT_IN, READS_ONLY, ConfigurationError, kept_text
@@ -9,18 +10,31 @@ from ledger.rules.calls import LookupCall, Question
 from ledger.rules.paths import dotted
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
-from reconcile.configuration.wrongs import Path, Wrongs
+from reconcile.configuration.wrongs import Path as Place
+from reconcile.configuration.wrongs import Wrongs
 
 WAYS = {
     "http": frozenset({"base_url", "auth", "tls", "proxy"}),
     "sql": frozenset({"url"}),
+    "file": frozenset({"path", "pattern", "format", "encoding", "separator", "as_of"}),
 }
 """The lines of a destination by which a connector of ours reaches it; one of your own may use any."""
 NEEDED = {
     "http": {"base_url": 'Add the line: base_url = "https://books.example.com".'},
     "sql": {"url": 'Say where its address is kept: url = "env:NAME" or "file:PATH".'},
+    "file": {
+        "path": 'Name the folder of exports: path = "/var/exports".',
+        "format": 'Write format = "csv", "jsonl" or "json".',
+        "as_of": (
+            "Say how its name tells the time: "
+            'as_of = { name = "invoices-%Y-%m-%d.csv", timezone = "Africa/Johannesburg" }.'
+        ),
+    },
 }
-ASKS = {"sql": frozenset({"query", "since_format", "timezone", "match"})}
+ASKS = {
+    "sql": frozenset({"query", "since_format", "timezone", "match"}),
+    "file": frozenset({"items", "match"}),
+}
 """The lines of a look-up or a list that a connector understands, where that is not all but the query."""
 NAMES = {"lookup": placeholders.MARKS | {"destination_reference"}, "list": frozenset({"since"})}
 """What a query must name, one of them at least: without it, everything would be read."""
@@ -46,6 +60,15 @@ def check_lines(part: Part, wrongs: Wrongs) -> None:
         wrongs.add((*part.path, name), f'{name} does not go with connector "{connector}".', remedy)
     if connector == "sql":
         _check_url(part, wrongs)
+    folder = part.raw.get("path")
+    if (
+        connector == "file"
+        and isinstance(folder, str)
+        and folder.startswith("/")
+        and not Path(folder).is_dir()
+    ):
+        remedy = "Make it, or name another; configure and the worker must both see it."
+        wrongs.add((*part.path, "path"), "There is no such folder here.", remedy)
 
 
 def _check_url(part: Part, wrongs: Wrongs) -> None:
@@ -101,7 +124,7 @@ def _check_lines_of_call(part: Part, name: str, *, connector: str, layout: Layou
         _check_query(part.get(name, Question), name, path=path, layout=layout, wrongs=wrongs)
 
 
-def _check_query(call: Question | None, name: str, *, path: Path, layout: Layout, wrongs: Wrongs) -> None:
+def _check_query(call: Question | None, name: str, *, path: Place, layout: Layout, wrongs: Wrongs) -> None:
     """Check that a query is one statement, and that its values stand beside it instead of in its text."""
     if call is None or call.query is None:
         return

@@ -27,7 +27,9 @@ from reconcile.models import Plan
 ACTOR = "configure"
 OWN_LEASE_MARGIN_S = 10
 
-LOOKED_AT = frozenset({"base_url", "account", "auth", "connector", "options", "proxy", "tls", "url"})
+LOOKED_AT = frozenset({"base_url", "account", "auth", "connector", "options", "proxy", "tls", "url"}) | {
+    *("path", "pattern", "format", "encoding", "separator", "as_of")
+}
 """What of a destination decides where a look-up arrives and what it may see."""
 LOOKED_WITH = frozenset({"send", "lookup", "record", "destination"})
 """What of a type decides what is written to be found again, and how a look-up asks and reads."""

@@ -33,6 +33,23 @@ SHOP, REFUND = "destinations.shop", 'operation_types."refund.create"'
 QUERY = 'query = "select number, ref from refunds where ref = {key}"'
 LIST = 'query = "select number, ref from refunds where updated_at >= {since}"'
 HTTP = 'connector = "http"\nbase_url = "http://127.0.0.1:1"'
+AS_OF = 'as_of = { name = "refunds-%Y-%m-%d.csv", timezone = "UTC" }'
+FILE = f"""
+[destinations.shop]
+name = "Web shop"
+entity = "Durban Trading (Pty) Ltd"
+connector = "file"
+path = "/tmp"
+format = "csv"
+{AS_OF}
+
+[{REFUND}]
+destination = "shop"
+performed_by = "caller"
+record = {{ id = "number", reference = "ref" }}
+lookup = {{}}
+list = {{}}
+"""
 WRONG = [
     (
         SQL,
@@ -70,6 +87,18 @@ WRONG = [
         "path is missing.",
     ),
     (SQL, 'connector = "sql"', HTTP, f"{SHOP}.url", 'does not go with connector "http"'),
+    (FILE, "path =", "paths =", f"{SHOP}.path", "Name the folder of exports"),
+    (FILE, '"/tmp"', '"exports"', f"{SHOP}.path", "Write it from the root"),
+    (FILE, '"/tmp"', '"/no/such/folder"', f"{SHOP}.path", "There is no such folder here."),
+    (FILE, '"csv"', '"xlsx"', f"{SHOP}.format", "There are: csv, json, jsonl."),
+    (FILE, AS_OF, "", f"{SHOP}.as_of", "Say how its name tells the time"),
+    (FILE, "-%d.csv", ".csv", f"{SHOP}.as_of.name", "does not tell year, month and day"),
+    (FILE, '"UTC"', '"Durban"', f"{SHOP}.as_of.timezone", "IANA"),
+    (FILE, AS_OF, f'{AS_OF}\nencoding = "rot13"', f"{SHOP}.encoding", "There is no such encoding"),
+    (FILE, AS_OF, f'{AS_OF}\nseparator = "||"', f"{SHOP}.separator", "is too long"),
+    (FILE, AS_OF, f'{AS_OF}\nurl = "env:A"', f"{SHOP}.url", "does not go with connector"),
+    (FILE, "lookup = {}", f"lookup = {{ {QUERY} }}", f"{REFUND}.lookup.query", "there is: items, match"),
+    (FILE, '"caller"', '"tieout"', f"{REFUND}.performed_by", 'Write performed_by = "caller".'),
     (SQL, '"sql"', '"sq"', f"{SHOP}.connector", '"sql"'),
 ]
 
@@ -108,6 +137,15 @@ def test_a_database_is_taken_in_and_its_address_and_queries_stand_nowhere(tmp_pa
     assert "~ operation type refund.create: lookup.query changed" in changes
     assert not any("returns" in str(event.data) for event in Event.objects.all())
     assert Destination.objects.get(name="shop").reach.url == "env:SHOP_DATABASE_URL"
+
+
+def test_a_folder_of_exports_is_taken_in_and_another_one_has_to_prove_itself_again(tmp_path: Path) -> None:
+    assert taken(tmp_path, FILE).notes == []
+    assert taken(tmp_path, FILE).changes == []
+    kinds = OperationType.objects.filter(name="refund.create")
+    before = kinds.get().lookup_changed_at
+    assert "path" in taken(tmp_path, FILE.replace('"/tmp"', f'"{tmp_path}"')).changes[0]
+    assert kinds.get().lookup_changed_at > before
 
 
 def test_another_database_has_to_prove_its_look_up_again(

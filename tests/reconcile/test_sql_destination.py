@@ -8,7 +8,7 @@ from ledger.destinations import lookups
 from ledger.models import OperationType, database_now
 from ledger.rules.states import Outcome, State, Verdict
 from reconcile.configuration import configure
-from reconcile.models import Plan
+from reconcile.models import Plan, Record
 from tests.databases import Database
 from tests.reconcile.books import Books, adds_up, counts, refreshed
 
@@ -111,4 +111,8 @@ def test_a_replica_proves_only_what_it_has_replayed(shop: Books, database: Datab
     assert lookup.verdict == Verdict.COULD_NOT_LOOK and "too early to show all that was sent" in lookup.why
     database.as_superuser(f"insert into fakes.replayed values ('{database_now().isoformat()}')")
     lookup = lookups.look(operation, actor="worker", reason="Another look.")
+    holds(database, "9")
+    run, _ = shop.run()
+    seen = Record.objects.get(run=run, side=Record.Side.DESTINATION).seen_at
+    assert seen is not None and early < seen < lookup.asked_at
     assert lookup.verdict == Verdict.ABSENT and lookup.proof

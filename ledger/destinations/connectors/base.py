@@ -23,9 +23,10 @@ from ledger.rules.placeholders import Values
 BUILT_IN = {
     "http": "ledger.destinations.connectors.http:HttpConnector",
     "sql": "ledger.destinations.connectors.sql:SqlConnector",
+    "file": "ledger.destinations.connectors.file:FileConnector",
 }
 BUILT_INS = ", ".join(f'"{name}"' for name in BUILT_IN)
-READS_ONLY = frozenset({"sql"})
+READS_ONLY = frozenset({"sql", "file"})
 """Connectors that only ask: what goes to such a destination is performed by callers."""
 LOOK_ITEMS, PULL_ITEMS = 20_000, 5_000_000
 """The most items that a look-up and a list are read to."""
