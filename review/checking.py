@@ -14,7 +14,7 @@ LONGEST_S = 15.0
 AT_ONCE = 2
 """How many people's checks may wait for one destination: the web server has few threads."""
 
-OPERATION, DESTINATION, REPEAT = 0x74696501, 0x74696502, 0x74696504
+OPERATION, DESTINATION, REPEAT = 0x74696501, 0x74696502, 0x7469650B
 """Our numbers among PostgreSQL's advisory locks, each with a second one for the row."""
 
 

@@ -34,7 +34,7 @@ def check(operation: Operation, *, person: User, command_id: uuid.UUID) -> Looku
         )
 
 
-def check_repeat(repeat: Repeat, *, person: User) -> Repeat:
+def check_repeat(repeat: Repeat, *, person: User) -> None:
     """Ask the destination what it holds for a trigger that ran more than once.
 
     Raises NotNow where it cannot be checked, or is being checked already.
@@ -42,7 +42,7 @@ def check_repeat(repeat: Repeat, *, person: User) -> Repeat:
     require(person, "check")
     with checking.turn_of_repeat(repeat):
         actor = actors.person(person.get_username())
-        return looking.look(repeat, actor=actor, within_s=checking.LONGEST_S)
+        looking.look(repeat, actor=actor, within_s=checking.LONGEST_S)
 
 
 def close_repeat(repeat: Repeat, *, person: User, reason: str) -> None:

@@ -70,9 +70,8 @@ def _tries(repeat: Repeat) -> str:
     return f"{tries} by Tieout’s record{effects or ', effects not known'}"
 
 
-def _rows(*, is_open: bool) -> Any:
-    found = Repeat.objects.filter(case__closed_at__isnull=is_open)
-    return found.select_related("operation_type__destination", "operation", "case", "history")
+def _whole(repeats: Any) -> Any:
+    return repeats.select_related("operation_type__destination", "operation", "case", "history")
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,8 @@ class Listing:
 
 def listing(now: datetime) -> Listing:
     """Read what is open, the oldest first, what was answered last, and the latest files."""
-    found = list(_rows(is_open=True).order_by("first_seen_at", "pk")[: SHOWN + 1])
-    closed = _rows(is_open=False).order_by("-case__closed_at", "-pk")[:IMPORTS_SHOWN]
+    found = list(_whole(Repeat.objects.open()).order_by("first_seen_at", "pk")[: SHOWN + 1])
+    closed = _whole(Repeat.objects.closed()).order_by("-case__closed_at", "-pk")[:IMPORTS_SHOWN]
     return Listing(
         open=[Line.of(repeat, now) for repeat in found[:SHOWN]],
         more=len(found) > SHOWN,
@@ -99,7 +98,7 @@ def listing(now: datetime) -> Listing:
 
 def waiting(now: datetime) -> list[Line]:
     """Return the first that nobody has answered, and that are no operation's case, by when they are due."""
-    rows = _rows(is_open=True).filter(case__operation=None).order_by("case__due_at", "pk")
+    rows = _whole(Repeat.objects.open()).filter(case__operation=None).order_by("case__due_at", "pk")
     return [Line.of(repeat, now) for repeat in rows[:IN_QUEUE]]
 
 

@@ -107,6 +107,8 @@ def _read(text: TextIO, encoding: str, name: str) -> Opened:
             raise FileRefused(f"{name} holds nothing.")
     if first.lstrip()[0] in "[{":
         return Opened("JSON", encoding, None, _json(first, text, name))
+    if len(first) == LINE_MAX:
+        raise FileRefused(f"The first line of {name} has {LINE_MAX} characters or more: that is no header.")
     separator, header = _header(first, name)
     return Opened(
         f"CSV ({'tab' if separator == chr(9) else separator})",

@@ -73,6 +73,10 @@ class Imported:
     """How it was read; None where it had been taken in before."""
     repeats: list[Repeat] = field(default_factory=list)
 
+    def reread(self) -> None:
+        """Read the findings as they stand now."""
+        self.repeats = linking.whole(Repeat.objects.filter(pk__in=[repeat.pk for repeat in self.repeats]))
+
 
 @dataclass(frozen=True)
 class Several:

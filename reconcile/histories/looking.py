@@ -1,5 +1,6 @@
 """What a check makes of a trigger that ran more than once, and how a person answers it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,7 @@ from reconcile.histories.models import LONGEST, Repeat
 from reconcile.tying import amount_text
 
 IDS_SHOWN = 4
+LOOKS_MAX, BLIND_MAX = 200, 3
 CHECKED = "Several runs of its trigger were marked successful."
 
 Stored = Mapping[str, Any]
@@ -53,7 +55,7 @@ def why_not(repeat: Repeat) -> str:
         return "It is more than one operation: check each of them on its own page."
     if not repeat.operation_type.has_lookup:
         return f"{there.title} cannot be checked: its rules name no look-up."
-    if not repeat.key:
+    if not (repeat.key or linking.key_of(repeat)):
         template = repeat.operation_type.key_template or "its type has no template for it"
         return f"Its key is not known ({template}): a part is missing. Look there by hand."
     if Pause.objects.open().of_all().filter(destination=there).exists():
@@ -61,7 +63,7 @@ def why_not(repeat: Repeat) -> str:
     return ""
 
 
-def look(repeat: Repeat, *, actor: str, within_s: float) -> Repeat:
+def look(repeat: Repeat, *, actor: str, within_s: float) -> Verdict:
     """Ask the destination what it holds for the trigger, keep it, and close what that answers.
 
     An operation of ours is looked up as any other, with what follows for it. Raises NotNow where it cannot be
@@ -76,7 +78,20 @@ def look(repeat: Repeat, *, actor: str, within_s: float) -> Repeat:
         kept = Repeat.objects.select_for_update().get(pk=repeat.pk)
         kept.key, kept.operation = repeat.key, repeat.operation
         _keep(kept, seen, asked_at=asked_at, actor=actor)
-    return kept
+    return seen.verdict
+
+
+def look_each(repeats: Sequence[Repeat], *, actor: str) -> None:
+    """Look up what is open, one by one; no more after LOOKS_MAX, or three in a row that could not look."""
+    blind = 0
+    for repeat in [repeat for repeat in repeats if repeat.is_open][:LOOKS_MAX]:
+        try:
+            verdict = look(repeat, actor=actor, within_s=math.inf)
+        except NotNow:
+            continue
+        blind = blind + 1 if verdict is Verdict.COULD_NOT_LOOK else 0
+        if blind == BLIND_MAX:
+            break
 
 
 def _of_operation(repeat: Repeat, actor: str, within_s: float) -> Seen:

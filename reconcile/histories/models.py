@@ -94,6 +94,10 @@ class RepeatQuerySet(models.QuerySet["Repeat"]):
         """Those that somebody still has to answer."""
         return self.filter(case__closed_at__isnull=True)
 
+    def closed(self) -> Self:
+        """Those that a check or a person has answered."""
+        return self.filter(case__closed_at__isnull=False)
+
 
 class Repeat(models.Model):
     """A trigger with several successful runs: a finding until a check or a person has answered it."""

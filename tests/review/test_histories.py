@@ -17,7 +17,7 @@ from reconcile.models import Repeat
 from tests.databases import Database
 from tests.people import browser_of
 from tests.reconcile.books import HELD, Books, key_of, record, refreshed
-from tests.reconcile.test_histories import MONDAY, here, written
+from tests.reconcile.test_histories import MONDAY, here, told, written
 from tests.sandboxes import Sandbox
 
 
@@ -84,6 +84,26 @@ def test_one_record_answers_it(books: Books, tmp_path: Path) -> None:
     assert f"/runs/histories/{repeat.uid}/" not in browser_of("ann").get("/queue/").content.decode()
     assert checked(repeat) == repeat, "what is answered is not asked again"
     assert Event.objects.filter(kind="looked").count() == 1
+
+
+def test_all_of_them_are_looked_up_at_once_where_that_is_asked(listed: Books, tmp_path: Path) -> None:
+    """One is there once, one twice, one not at all; after three that could not look, the rest is left."""
+    again = "".join(
+        f"{n},2026-11-23T08:00:00Z,success,f-{n}-{run}\n" for n in (472, 474, 475, 476, 477) for run in "xy"
+    )
+    HELD.pages = [[record(1, key=key_of("471")), *(record(n, key=key_of("472")) for n in (2, 3))]]
+    asked = ("--source-version", "1", "--look", "--json")
+    done = told(here(written(tmp_path, MONDAY + again), *asked))
+    assert [(one["reference"], one["class"], one["open"]) for one in done["triggers"]] == [
+        ("471", "matched", False),
+        ("472", "duplicate_at_destination", True),
+        *((n, "uncertain", True) for n in ("474", "475", "476", "477")),
+    ]
+    assert HELD.looks == 6, "what is absent was looked up"
+    HELD.blind, HELD.looks = True, 0
+    more = "".join(f"{n},2026-11-23T08:00:00Z,success,g-{n}-{run}\n" for n in range(5) for run in "xy")
+    here(written(tmp_path, f"trigger,time,status,run\n{more}", "more.csv"), *asked)
+    assert HELD.looks == 3
 
 
 def test_a_surplus_that_was_reversed_answers_it_at_the_next_check(listed: Books, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from django.db import DatabaseError
 
 from ledger.rules import moments
 from ledger.rules.errors import TieoutError
-from reconcile.histories import importing, telling
+from reconcile.histories import importing, looking, telling
 from reconcile.histories.columns import PARTS
 from reconcile.histories.files import ENCODINGS
 from reconcile.histories.importing import Imported
@@ -49,6 +49,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="say what it would come to, and keep nothing"
         )
+        parser.add_argument("--look", action="store_true", help="look up what is found, 200 of it at most")
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,7 +76,11 @@ class Command(BaseCommand):
             encoding=options["encoding"],
             version=options["source_version"],
         )
-        return importing.take_in(options["file"], of, rules, actor=ACTOR, check=options["check"])
+        done = importing.take_in(options["file"], of, rules, actor=ACTOR, check=options["check"])
+        if options["look"] and not options["check"]:
+            looking.look_each(done.repeats, actor=ACTOR)
+            done.reread()
+        return done
 
     def _say(self, done: Imported, *, check: bool, as_json: bool) -> None:
         if as_json:
