@@ -1,9 +1,10 @@
 """The statements of the fast path, each alone in its transaction: prepared for one item, planned for many."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import cache
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import psycopg
@@ -105,12 +106,19 @@ def stored(model: type[Model], columns: Mapping[str, object]) -> Model:
     row = model.__new__(model)
     row._state = ModelState()
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
-    row.__dict__.update((name, columns[name]) for name in _names(model, tuple(columns)))
+    names, values = _columns(model, tuple(columns))
+    row.__dict__.update(zip(names, values(columns), strict=True))
     return row
 
 
 @cache
-def _names(model: type[models.Model], columns: Iterable[str]) -> Mapping[str, None]:
-    """Return a model's columns among these, in its order; a statement always asks with the same ones."""
+def _columns(
+    model: type[models.Model], columns: tuple[str, ...]
+) -> tuple[tuple[str, ...], Callable[[Mapping[str, object]], tuple[object, ...]]]:
+    """Return a model's columns among these, in its order, and what picks their values out of a row.
+
+    They are two at least, and a statement always asks with the same ones.
+    """
     known = set(columns)
-    return {field.attname: None for field in model._meta.concrete_fields if field.attname in known}
+    names = tuple(field.attname for field in model._meta.concrete_fields if field.attname in known)
+    return names, itemgetter(*names)

@@ -182,7 +182,7 @@ def with_kept_payload(submission: Submission, kind: OperationType) -> Submission
     if kept is None:
         raise Malformed("payload is missing.", errors=[{"path": "payload", "problem": "is missing"}])
     said = submission.amount is not None or submission.currency is not None
-    amount = None if kept.amount is None else money.text(money.Money(kept.amount, kept.currency))
+    amount = None if kept.amount is None else money.written(kept.amount, kept.currency)
     return replace(
         submission,
         payload=open_payload(kept),

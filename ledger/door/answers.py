@@ -86,7 +86,7 @@ def operation_members(request: Site, operation: Operation, *, correction: Operat
         "destination_reference": operation.destination_reference or None,
         "evidence": operation.evidence or None,
         "first_cause": operation.first_cause or None,
-        "corrects": _link(request, operation.corrects),
+        "corrects": _link(request, operation.corrects if operation.corrects_id else None),
         "correction": _link(request, correction),
         "after": _after(request, operation),
         "accepted_at": instant(operation.accepted_at),
@@ -171,7 +171,7 @@ def retry_after(retry_at: datetime | None) -> str:
 def _amount(operation: Operation) -> str | None:
     if operation.amount is None:
         return None
-    return money.text(money.Money(operation.amount, operation.currency))
+    return money.written(operation.amount, operation.currency)
 
 
 def _tried(attempt: Attempt) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def idempotency_key(
 def _amount_text(amount: Decimal | None, currency: str | None) -> str | None:
     if (amount is None) != (currency is None):
         raise Malformed("Amount and currency come together, or neither does.")
-    return None if amount is None or currency is None else money.text(money.Money(amount, currency))
+    return None if amount is None or currency is None else money.written(amount, currency)
 
 
 def _leaf(secret: bytes, place: str | Segments, value: object) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException, DivisionByZero, Inexact, InvalidOperation, Overflow
+from functools import lru_cache
 from typing import Literal
 
 from ledger.rules.errors import AmountNotText, MoneyError, TooManyDecimals, UnknownCurrency
@@ -26,6 +27,7 @@ __all__ = [
     "read_currency",
     "show",
     "text",
+    "written",
 ]
 
 Unit = Literal["major", "minor"]
@@ -142,6 +144,19 @@ def read_currency(value: object) -> str:
 def text(money: Money) -> str:
     """Write an amount for an API or a file: "1240.00"."""
     return f"{money.amount:f}"
+
+
+def written(amount: Decimal, currency: str) -> str:
+    """Return the text of an amount in major units, as `text` does of money; raises MoneyError."""
+    if type(amount) is not Decimal:
+        return text(Money(amount, currency))  # looked at there
+    return _written(str(amount), currency)
+
+
+@lru_cache(maxsize=1024)
+def _written(amount: str, currency: str) -> str:
+    # One operation's amount is written five times on its way.
+    return text(Money(Decimal(amount), currency))
 
 
 def show(money: Money) -> str:

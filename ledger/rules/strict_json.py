@@ -29,6 +29,8 @@ _PLAIN_BELOW = 1e21
 
 _PATH_SHOWN = 200
 
+_WITHOUT_TEXT = frozenset((int, float, bool, type(None), Decimal))
+
 Segments = tuple[str | int, ...]
 
 
@@ -106,13 +108,26 @@ def _walk(value: object, path: Segments) -> None:
     elif isinstance(value, dict | list):
         if len(path) >= MAX_DEPTH:
             raise _at(path[:3], f"is nested deeper than {MAX_DEPTH} levels", Malformed)
-        if isinstance(value, dict):
-            for name, member in value.items():
-                _check_text(name, (*path, name))
-                _walk(member, (*path, name))
-        else:
-            for index, item in enumerate(value):
+        _walk_inside(value, path)
+
+
+def _walk_inside(value: dict[str, object] | list[object], path: Segments) -> None:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if not _is_plain(item):
                 _walk(item, (*path, index))
+        return
+    for name, member in value.items():
+        if not name.isascii():
+            _check_text(name, (*path, name))
+        if not _is_plain(member):
+            _walk(member, (*path, name))
+
+
+def _is_plain(value: object) -> bool:
+    """Say at a glance that there is nothing to look for, as of most values."""
+    kind = type(value)
+    return (kind is str and value.isascii()) or kind in _WITHOUT_TEXT  # type: ignore[attr-defined]  # it is text
 
 
 def _check_text(value: str, path: Segments) -> None:
