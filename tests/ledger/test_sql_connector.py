@@ -225,6 +225,13 @@ def test_a_query_that_takes_too_long_could_not_look(shop: Shop) -> None:
     assert "did not answer in time" in words(shop.look(slow, timeout_s=0.2))
 
 
+def test_a_query_that_takes_too_long_is_ended_at_the_database(postgresql: Shop) -> None:
+    """Left alone it would go on there, and each further try would add one."""
+    words(postgresql.look("select pg_sleep(60)::text, {key} as ref", timeout_s=0.2))
+    going = "select pid::text from pg_stat_activity where wait_event = 'PgSleep' and {key} <> ''"
+    assert rows(postgresql.look(going)) == []
+
+
 def test_a_database_that_falls_silent_is_left_at_the_deadline(postgresql: Shop) -> None:
     with falls_silent(postgresql.url, at=b"order/484") as url:
         frozen = Shop(url, "postgresql")
