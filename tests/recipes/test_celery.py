@@ -99,6 +99,8 @@ def test_a_task_whose_process_is_killed_is_delivered_again(
         shop.makes_and_keeps_silent()
         queue.put(task, order)
         killed_after_the_invoice(shop, worker.children(), order)
+        if task == RECIPE:
+            until(lambda: "Wait(" in queue.words, what="Its being told to wait")
         comes_to_its_end(shop, queue)
     assert "WorkerLostError" in queue.words
     assert shop.effects(order) == invoices

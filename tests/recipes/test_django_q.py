@@ -63,6 +63,8 @@ def test_a_task_whose_process_is_killed_comes_again(
     with shop.running("-m", "django", "qcluster", log=log, **told) as main:
         until(lambda: shop.effects(order), what="The invoice")
         worker_of(main.pid).kill()
+        if put == PUT:
+            until(lambda: ": wait. " in log.read_text(), what="Its being told to wait")
         shop.api.clock.advance(300)
         worked_until(lambda: "Processed" in log.read_text(), what="The task's end")
     assert shop.effects(order) == invoices

@@ -45,7 +45,8 @@ class NodeRed:
     def order(self, order: dict[str, Any], flow: str = "orders") -> "Future[httpx.Response]":
         """Post a paid order, as the shop does; its answer comes when the flow is through."""
         pool = ThreadPoolExecutor(1)
-        answer = pool.submit(httpx.post, f"{self.url}/{flow}", json=order, timeout=120)
+        cookie = {"Cookie": "shop=secret"}
+        answer = pool.submit(httpx.post, f"{self.url}/{flow}", json=order, headers=cookie, timeout=120)
         pool.shutdown(wait=False)
         return answer
 
@@ -83,6 +84,7 @@ def test_an_order_becomes_one_invoice(shop: Shop, node_red: NodeRed) -> None:
     assert answer.json() == again.json() == {"done": True, "reference": invoice["id"]}
     assert invoice["customer"] == {"name": "Acme"}
     assert shop.tries(order) == ["succeeded"]
+    assert not any(b"cookie" in request.lower() for request in node_red.way.requests)
 
 
 def test_a_lost_answer_makes_two_invoices_without_tieout(shop: Shop, node_red: NodeRed) -> None:

@@ -2,10 +2,15 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.recipes.shops import RECIPES
+from tests.databases import Database
+from tests.processes import Manage
+from tests.recipes.shops import ONE_SHOP, RECIPES
+
+pytestmark = ONE_SHOP
 
 SHOWN = {
     "node-red.md": ("js", "node-red/flow.json"),
@@ -42,3 +47,14 @@ def test_the_flow_has_core_nodes_and_no_secret() -> None:
     kinds = {node["type"] for node in json.loads(text)}
     assert kinds == {"tab", "http in", "function", "http request", "catch", "delay", "http response", "debug"}
     assert "credentials" not in text and "Bearer ${env.get" in text
+
+
+def test_what_pages_say_for_the_register_is_taken(database: Database, tmp_path: Path) -> None:
+    pages = "".join((RECIPES / page).read_text() for page in ("n8n.md", "zapier.md", "make.md"))
+    sections = re.findall(r"^```toml\n(.*?)^```", pages, re.M | re.S)
+    assert len(sections) == 3
+    file = tmp_path / "told.toml"
+    file.write_text("\n".join([(RECIPES / "books.toml").read_text(), *sections]))
+    said = Manage(database)("configure", str(file), "--check").stdout
+    assert "up to 6 calls; 6 by Zapier" in said, "the first one and five replays"
+    assert "up to 5 calls; 5 by n8n" in said
