@@ -16,7 +16,7 @@ from ledger.models import Operation, OperationType
 from ledger.rules import digests, keys, money, placeholders, sealing
 from ledger.rules.decisions import GONE
 from ledger.rules.digests import Keyring
-from ledger.rules.errors import Malformed, PayloadChanged
+from ledger.rules.errors import KeyMissing, Malformed, PayloadChanged
 from ledger.rules.following import Earlier
 
 
@@ -126,7 +126,7 @@ def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = 
     elif kind.key_template:
         key = keys.from_template(kind.key_template, submission.source)
     else:
-        raise Malformed(f'"key" is missing, and {kind.name} has no template to make one.')
+        raise KeyMissing(f'"key" is missing, and {kind.name} has no template to make one.')
     amount, currency = _money(submission)
     after = find_first(submission.after, kind, key=key)
     payload = _with_set(submission, kind, key, writes=kept)
