@@ -132,7 +132,7 @@ class Server:
     process: subprocess.Popen[bytes]
 
     @classmethod
-    def started(cls, spawn: Spawn) -> "Server":
+    def started(cls, spawn: Spawn, **environ: str) -> "Server":
         """Start it on a port that nobody else can take meanwhile, and wait until it answers."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
@@ -147,6 +147,7 @@ class Server:
                 f"fd://{handle}",
                 *ADDRESSES,
                 pass_fds=(handle,),
+                **environ,
             )
         server = cls(f"http://127.0.0.1:{port}", process)
         server.wait_for("/accounts/login/")
