@@ -161,11 +161,12 @@ def _late(
     operation: Operation, attempt: Attempt, report: Report, now: datetime, *, actor: str
 ) -> TieoutError | None:
     """Keep what came after the attempt was closed; a success of the latest attempt still decides a doubt."""
-    kept = _keep_late(
+    kept, new = _keep_late(
         operation, attempt, report, actor=actor, reason="Reported after the attempt was closed."
     )
     deciding = attempt.number == operation.attempt_count and operation.state == State.UNCERTAIN
-    if deciding and report.outcome is Outcome.SUCCEEDED:
+    # What was kept before has had its effect: the same words again are no second witness.
+    if deciding and new and report.outcome is Outcome.SUCCEEDED:
         _complete_late(operation, attempt, report, now, actor=actor)
         return None
     if deciding and report.outcome is Outcome.ACCEPTED:
@@ -201,16 +202,18 @@ def _complete_late(
     )
 
 
-def _keep_late(operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str) -> str:
-    """Keep what was reported late, each different report once; says whether it is kept."""
+def _keep_late(
+    operation: Operation, attempt: Attempt, report: Report, *, actor: str, reason: str
+) -> tuple[str, bool]:
+    """Keep what was reported late, each different report once; says whether it is kept, and is new."""
     data = _evidence(report)
     kept, room = kept_alike(operation, attempt, data)
     if kept:
-        return KEPT
+        return KEPT, False
     if room:
         change(operation, kind="late", actor=actor, reason=reason, attempt=attempt, data=data)
     void_asked(operation, "Something was reported late.")
-    return KEPT if room else NOT_KEPT
+    return (KEPT if room else NOT_KEPT), True
 
 
 def _keep_stray(operation: Operation, attempt: Attempt, report: Report, *, actor: str) -> str:

@@ -45,11 +45,23 @@ def test_known_failure_9_one_try_is_not_both_done_and_refused(api: Api) -> None:
     answers = at_once(8, lambda number: api.outcome(held, words[number % 2], destination_reference="MAIL-1"))
     assert Counter(answer.status_code for answer in answers) == {200: 4, 409: 4}
     known = Attempt.objects.get(uid=held["id"])
-    assert (known.operation.state == "completed") == (known.outcome == "succeeded")
+    stands = {"succeeded": "completed", "rejected": "uncertain"}  # refused, and then said to be done: doubt
+    assert known.operation.state == stands[known.outcome or ""]
     assert Event.objects.filter(operation=known.operation, kind="recorded").count() == 1
     assert {answer.json()["type"] for answer in answers if answer.status_code == 409} == {
         "/problems/outcome-differs"
     }
+
+
+def test_known_failure_9_a_success_told_after_a_refusal_does_no_more_by_being_told_again(api: Api) -> None:
+    """It is kept, and a person decides; the same words from the same mouth are no second witness."""
+    held = api.claimed(new_key())
+    api.outcome(held, "rejected", http_status=422)
+    for _ in range(3):
+        told = problem(api.outcome(held, "succeeded", destination_reference="MAIL-1"), 409, "outcome-differs")
+        assert (told["decision"], told["operation"]["state"]) == ("hold", "uncertain")
+    kinds = Event.objects.filter(operation__attempts__uid=held["id"]).values_list("kind", flat=True)
+    assert Counter(kinds)["late"] == 1
 
 
 def test_known_failure_14_a_duplicate_gets_the_answer_that_is_documented(api: Api) -> None:
