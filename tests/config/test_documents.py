@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from config.environment import ROOT, Environment
-from ledger.rules import errors
+from ledger.rules import calls, connections, errors, events
+from ledger.rules.contracts import Contract, Section
 from reconcile.actions import AlreadyRunning
 from reconcile.api import RunNotDone
+from reconcile.configuration import sections
 
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -59,6 +61,52 @@ def test_every_kind_of_problem_stands_in_the_api_s_table() -> None:
     rooms = (errors.__name__, AlreadyRunning.__module__, RunNotDone.__module__)
     kinds = [kind for kind in errors.kinds() if kind.__module__ in rooms]
     assert sorted(rows) == sorted((kind.type, str(kind.status), kind.retry) for kind in kinds)
+
+
+SECTIONS: dict[str, tuple[type[Section], ...]] = {
+    "`[destinations.NAME]`": (sections.DestinationHead, connections.Connection, connections.Tls),
+    "Rate": (connections.Rate,),
+    "OAuth 2": (connections.Auth,),
+    "`[destinations.NAME.contract]`": (Contract,),
+    "`[destinations.NAME.events]`": (events.EventRules,),
+    '`[operation_types."NAME"]`': (sections.TypeHead,),
+    '`.send`: required where `performed_by = "tieout"`': (calls.SendCall,),
+    "`.record`: how one record is read; required with `lookup` or `list`": (calls.RecordMap,),
+    "`.lookup`: a look-up exists if this section does": (calls.LookupCall,),
+    "`paging` of both": (calls.Paging,),
+    "`.retry`": (calls.RetryPolicy,),
+    "`.review`": (calls.ReviewPolicy,),
+    "`.void`": (calls.VoidCall,),
+    "`.drill`: what a drill may send": (calls.DrillSample,),
+    "`[automations.NAME]`": (sections.AutomationHead,),
+    "`[plans.NAME]`": (sections.PlanHead,),
+    "`[webhooks.NAME]`": (sections.WebhookHead,),
+}
+
+
+def test_every_line_of_a_configuration_file_and_no_other_is_documented() -> None:
+    """A table has no line that its section's model has not, and each line of that stands in the section."""
+    known = {kind for kinds in SECTIONS.values() for kind in kinds}
+    assert {*sections.OF_TYPE.values(), *sections.OF_DESTINATION.values()} - known == {calls.ListCall}
+    whole = (ROOT / "docs" / "configuration.md").read_text()
+    wrong = []
+    for heading, kinds in SECTIONS.items():
+        parts = re.split(rf"^#+ {re.escape(heading)}$", whole, flags=re.M)
+        assert len(parts) == 2, heading
+        own = re.split(r"^#+ ", parts[1], flags=re.M)[0]
+        there = {name for kind in kinds for name in sections.members(kind)}
+        cells = re.findall(r"^\| (`\w+`(?:,? `\w+`)*) \|", own, re.M)
+        rows = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+        text = (
+            own
+            if heading != "OAuth 2"
+            else own + section(ROOT / "docs" / "configuration.md", "`[destinations.NAME]`")
+        )
+        named = {name for name in there if re.search(rf"(?<![\w-]){name}(?![\w-])", text)}
+        wrong += [f"{heading}: {name} is no line" for name in rows - there]
+        named |= {name for name in there if f"`[destinations.NAME.{name}]`" in SECTIONS}
+        wrong += [f"{heading}: {name} is not documented" for name in there - named]
+    assert wrong == []
 
 
 def api() -> Path:
