@@ -26,6 +26,7 @@ HTTP, LISTS, BODIES = (
 RECORDS, OUTCOMES, KEYS = "ledger/test_records.py", "ledger/test_outcomes.py", "ledger/test_key_life.py"
 ACCESS, ROUTES, PACING = "ledger/test_access.py", "ledger/test_routes.py", "ledger/test_pacing.py"
 HEARD, REGISTER, OUTBOX = "ledger/test_events_heard.py", "ledger/test_register.py", "ledger/test_outbox.py"
+FILES, WORDS = "ledger/test_file_connector.py", "review/test_configured_words.py"
 SCHEDULE = "reconcile/test_scheduling.py"
 SHOWN: dict[str, dict[str, str]] = {
     DESTINATION: {
@@ -35,6 +36,14 @@ SHOWN: dict[str, dict[str, str]] = {
         "base_url": f"{HTTP}::test_a_refused_connection_is_not_sent",
         "url": "ledger/test_sql_connector.py::test_a_look_up_brings_the_rows_as_records_by_column_name",
         "options": "ledger/test_own_connectors.py::test_a_draft_without_its_posting_is_doubt_and_without_a_token_nothing_was_sent",
+        "path": f"{FILES}::test_a_row_is_an_object_of_text_by_its_column",
+        "pattern": f"{FILES}::test_the_newest_by_its_name_counts_whenever_it_was_copied",
+        **dict.fromkeys(
+            ("format", "encoding", "separator"),
+            f"{FILES}::test_other_forms_and_encodings_are_read_as_they_are_stated",
+        ),
+        "as_of": f"{FILES}::test_a_name_that_tells_a_day_tells_of_its_beginning",
+        **dict.fromkeys(("name", "entity", "open_url"), f"{WORDS}::test_people_read_it_as_the_file_calls_it"),
         "timeout": f"{HTTP}::test_no_answer_in_time_is_silence",
         "auth": f"{HTTP}::test_the_destination_is_told_who_we_are",
         "tls": f"{ROUTES}::test_a_destination_knows_us_by_our_certificate",
@@ -94,6 +103,8 @@ SHOWN: dict[str, dict[str, str]] = {
         "preset": "reconcile/test_presets.py::test_what_the_file_does_not_write_comes_from_its_preset",
         "performed_by": "callers/test_known_failures.py::test_known_failure_4_the_winner_of_a_claim_whose_answer_was_lost_still_holds_it",
         "key": "ledger/test_api_decisions.py::test_the_key_is_made_from_every_part_of_the_template",
+        **dict.fromkeys(("label", "noun", "owner"), f"{WORDS}::test_people_read_it_as_the_file_calls_it"),
+        "side_effect": f"{WORDS}::test_whether_others_see_an_effect_is_the_first_answer",
         "lease": "ledger/test_leases.py::test_a_lease_lasts_as_asked_within_a_day",
         "permit_for": "ledger/test_permits.py::test_unused_it_lapses_back_to_its_case",
         "payload_keep": "ledger/test_payload_life.py::test_it_is_removed_after_its_time_and_only_where_it_can_never_be_sent",
@@ -158,6 +169,7 @@ SHOWN: dict[str, dict[str, str]] = {
         "cap": "ledger/test_decisions.py::test_pauses_double_up_to_their_cap_and_jitter_takes_off_up_to_half",
     },
     "`.review`": {
+        "due": f"{WORDS}::test_a_case_is_due_as_long_after_its_opening_as_the_type_says",
         "four_eyes_above": "ledger/test_approvals.py::test_44_nobody_approves_what_they_asked_themselves",
     },
     DRILL: {
@@ -194,13 +206,11 @@ KEPT = {
     (PAGING, "size"),
 }
 NOT_SHOWN = {
-    *((DESTINATION, name) for name in ("name", "entity", "open_url")),
     (CONTRACT, "key_max"),
     (EVENTS, "type"),
-    *((TYPE, name) for name in ("destination", "label", "noun", "side_effect", "owner")),
+    (TYPE, "destination"),
     (SEND, "method"),
     (LOOKUP, "headers"),
-    ("`.review`", "due"),
     (DRILL, "amount"),
     (DRILL, "currency"),
     ("`[automations.NAME]`", "name"),
