@@ -175,6 +175,16 @@ def test_the_words_are_the_same_whether_its_key_is_there_or_not(
     assert another.content == known.content, "nor whether the payload is another one"
 
 
+def test_what_comes_after_another_types_operation_is_refused_whether_that_is_there_or_not(
+    shop: Api, theirs: Theirs
+) -> None:
+    before, mine = counted(), new_key()
+    answers = [shop.claim(mine, after={"type": OTHER, "key": key}) for key in (theirs.key, new_key())]
+    assert problem(answers[0], 403, "type-not-allowed")["operation"] is None
+    assert answers[0].content == answers[1].content
+    assert left(before) == {}
+
+
 def test_lists_and_places_in_them_lead_to_nothing_of_other_types(shop: Api, theirs: Theirs) -> None:
     everybody = shop.other()
     for _ in range(3):

@@ -76,6 +76,14 @@ def submitted(api: Api) -> Request:
     return Request("operations", body, bearer(api))
 
 
+def submitted_after(api: Api) -> Request:
+    """It waits for one that is handed over before it."""
+    first = new_key()
+    api.submit(first)
+    body = {"type": "invoice.create", "key": new_key(), "payload": PAYLOAD}
+    return Request("operations", {**body, "after": {"type": "invoice.create", "key": first}}, bearer(api))
+
+
 def claim(kind: str = "reminder.send") -> dict[str, Any]:
     return {"type": kind, "key": new_key(), "payload": PAYLOAD, "attempt_id": str(uuid.uuid4())}
 
@@ -182,6 +190,7 @@ def hear_from_books(secret: str) -> None:
 NEW_TOKEN = frozenset({"attempt.token"})
 SAYINGS = [
     Saying("submit", "/operations", submitted, 202, 202, {"Operation": 1, "Event": 1}),
+    Saying("submit after", "/operations", submitted_after, 202, 202, {"Operation": 1, "Event": 1}),
     Saying(
         "claim",
         "/operations/claim",
