@@ -14,6 +14,7 @@ from ledger.models import Case, Event, OperationType, database_now
 from ledger.rules.errors import Conflict, Malformed, NotFound
 from ledger.rules.states import CaseKind
 from reconcile.classes import ItemClass
+from reconcile.comparing import whole_sets
 from reconcile.histories import files, linking
 from reconcile.histories.models import LONGEST, History, Repeat
 from reconcile.histories.reading import Read, Reader, Rules
@@ -215,9 +216,11 @@ def _several(history: History) -> list[Several]:
         "system": history.system,
         "limit": REPEATS_MAX + 1,
     }
-    with connection.cursor() as cursor:
+    with whole_sets() as cursor:
         cursor.execute(SEVERAL, values)
-        return [Several(*row) for row in cursor.fetchall()]
+        several = [Several(*row) for row in cursor.fetchall()]
+        cursor.execute("SET LOCAL enable_nestloop TO DEFAULT")  # what follows asks for few rows
+    return several
 
 
 def _note(history: History, several: Sequence[Several], *, actor: str) -> None:
