@@ -17,7 +17,7 @@ from psycopg.rows import DictRow
 
 from ledger.actions import accepting, kinds, recording, statements
 from ledger.actions.accepting import Asked, Reply
-from ledger.actions.submission import Submission
+from ledger.actions.submission import Submission, key_of
 from ledger.models import Operation
 from ledger.rules.errors import TieoutError
 from ledger.rules.outcomes import Report
@@ -80,28 +80,34 @@ def record_all(told: Sequence[Told], *, actor: str) -> Iterator[Answer]:
 def _asked(submissions: Sequence[Submission], *, actor: str) -> tuple[dict[int, Asked], list[dict[str, Any]]]:
     """Return the claims that may go together, by their places, and what the statement is told of each.
 
-    They are the first under each key and attempt_id; what cannot be asked goes alone, and is refused there.
+    They are the first under each key and attempt_id, and none that a claim before it names in `after`: what
+    goes alone is acted on later than these, so that nothing that it rests on may overtake it. What cannot be
+    asked goes alone, and is refused there.
     """
     asked: dict[int, Asked] = {}
     items: list[dict[str, Any]] = []
     seen: set[Hashable] = set()
     for at, submission in enumerate(submissions):
         again = submission.attempt_id is not None and _known(seen, submission.attempt_id)
-        if submission.payload is None:
-            continue  # what is kept of a correction is read first
+        # What is kept of a correction, and whether what comes first is done, is read first.
+        reads = submission.payload is None or submission.after is not None
         if submission.after is not None:
-            continue  # whether that is done is read first
+            _known(seen, _name(submission.after.type_name, submission.after.key))
         try:
-            one = accepting.ask(submission, kinds.remembered(submission.type_name), actor=actor)
-            # Spellings that Unicode calls alike count as one, for the second is warned of the first.
-            key = (one.prepared.operation_type.pk, unicodedata.normalize("NFKC", one.prepared.key))
-            if _known(seen, key) or again:
+            kind = kinds.remembered(submission.type_name)
+            if _known(seen, _name(kind.name, key_of(submission, kind))) or again or reads:
                 continue
+            one = accepting.ask(submission, kind, actor=actor)
             items.append(accepting.row_of(one.submission, one.prepared, one.ticket) | {"at": at})
         except TieoutError:
             continue
         asked[at] = one
     return asked, items
+
+
+def _name(type_name: str, key: str) -> Hashable:
+    """Name an operation; spellings that Unicode calls alike are one: the second is warned of the first."""
+    return type_name, unicodedata.normalize("NFKC", key)
 
 
 def _read_leaves(asked: Mapping[int, Asked], standing: Mapping[int, DictRow]) -> None:

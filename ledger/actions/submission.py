@@ -121,12 +121,7 @@ def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = 
     What Tieout keeps, `set` is written into; where only the caller has the payload, it is checked for it.
     """
     kept = kind.by_tieout if kept is None else kept
-    if submission.key is not None:
-        key = keys.check(submission.key)
-    elif kind.key_template:
-        key = keys.from_template(kind.key_template, submission.source)
-    else:
-        raise KeyMissing(f'"key" is missing, and {kind.name} has no template to make one.')
+    key = key_of(submission, kind)
     amount, currency = _money(submission)
     after = find_first(submission.after, kind, key=key)
     payload = _with_set(submission, kind, key, writes=kept)
@@ -134,6 +129,15 @@ def prepare(submission: Submission, kind: OperationType, *, kept: bool | None = 
         digest_keys(), payload, type=kind.name, amount=amount, currency=currency or None
     )
     return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest, kept, after)
+
+
+def key_of(submission: Submission, kind: OperationType) -> str:
+    """Return the key under which it is handed over; raises what is wrong with it, or KeyMissing."""
+    if submission.key is not None:
+        return keys.check(submission.key)
+    if kind.key_template:
+        return keys.from_template(kind.key_template, submission.source)
+    raise KeyMissing(f'"key" is missing, and {kind.name} has no template to make one.')
 
 
 def rehearsed(

@@ -31,7 +31,16 @@ CHANGING = [
     (r"k1:[0-9a-f]{64}", "DIGEST"),
     (r'"metadata.operation": "[\w-]{22}"', '"metadata.operation": "LEAF"'),
 ]
-ROW_ONLY = {"id", "operation_id", "attempt_id", "corrects_id", "payload_sealed", "tx", "token_hash"}
+ROW_ONLY = {
+    "id",
+    "operation_id",
+    "attempt_id",
+    "corrects_id",
+    "after_id",
+    "payload_sealed",
+    "tx",
+    "token_hash",
+}
 OUTCOMES = ("succeeded", "retryable", "rejected", "uncertain", "accepted")
 TYPES = ("reminder.send", "ticket.open", "invoice.create", "fax.send", "nothing.known")
 Names = dict[str, str]
@@ -130,6 +139,8 @@ def claims(scene: str, names: Names) -> list[bytes]:
         item(f"{scene}/elsewhere", attempt_id=names["new"]),
         item(f"{scene}/elsewhere", attempt_id=names["kept"]),
         b'{"type": "reminder.send", "key": "%b/corrected/c1"}' % scene.encode(),
+        item(f"{scene}/corrected/c1", payload={"order": "485"}),
+        *after_others(scene),
         b'{"type": "reminder.send", "key": "%b/nothing-kept"}' % scene.encode(),
         item(f"{scene}/Caf\u00e9"),
         item(f"{scene}/Cafe\u0301"),
@@ -154,6 +165,30 @@ def claims(scene: str, names: Names) -> list[bytes]:
         raw % (scene.encode(), b'"a": ' + b"[" * 65 + b"]" * 65),
         b"483",
         b"{}",
+    ]
+
+
+def after_others(scene: str) -> list[bytes]:
+    """Claims that go one by one, each before or between others of the same key, or of what it comes after."""
+
+    def after(key: str) -> dict[str, Any]:
+        return {"after": {"type": "reminder.send", "key": f"{scene}/{key}"}}
+
+    return [
+        item(f"{scene}/follows", **after("runs")),
+        item(f"{scene}/follows"),
+        item(f"{scene}/follows", **after("runs")),
+        item(f"{scene}/too-early", **after("later")),
+        item(f"{scene}/later"),
+        item(f"{scene}/too-early", **after("later")),
+        item(f"{scene}/too-early"),
+        item(f"{scene}/sooner"),
+        item(f"{scene}/in-time", **after("sooner")),
+        item(f"{scene}/Th\u00e9", **after("done")),
+        item(f"{scene}/The\u0301"),
+        b'{"type": "reminder.send", "key": "%b/kept-not"}' % scene.encode(),
+        item(f"{scene}/kept-not"),
+        b'{"type": "reminder.send", "key": "%b/kept-not"}' % scene.encode(),
     ]
 
 
