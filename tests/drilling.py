@@ -2,13 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 
 from django.core.management import call_command
 
-from ledger.destinations.connectors.base import SendRequest
+from ledger.destinations.connectors.base import ListPage, ListRequest, Looked, LookRequest, SendRequest
 from ledger.destinations.connectors.http import HttpConnector
 from ledger.drills import running
 from ledger.drills.running import Done
@@ -48,6 +49,12 @@ class Drills:
     def kind(self) -> OperationType:
         """The type as it stands."""
         return OperationType.objects.select_related("destination").get(name="invoice.create")
+
+    def through(self, connector: str) -> None:
+        """Let another connector carry it."""
+        there = self.kind().destination
+        there.connector = connector
+        there.save(update_fields=["connector"])
 
     def run(self) -> Done:
         """Drill it."""
@@ -94,6 +101,20 @@ class RefusesAndMakes(HttpConnector):
             made = {**request.payload, "customer": {"name": "Drill"}}
             super().send(replace(request, payload=made, idempotency_key=f"{request.idempotency_key}-second"))
         return answer
+
+
+class TakesAndShowsNothing(HttpConnector):
+    """It takes everything and names nothing; its look-up and its list are empty."""
+
+    def send(self, request: SendRequest) -> Answer:
+        super().send(request)
+        return Answer("answered", status=202, body={"queued": True}, readable=True)
+
+    def look_up(self, request: LookRequest) -> Looked:
+        return Looked((), complete=True)
+
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
+        return iter(())
 
 
 def broken(done: Done) -> set[str]:

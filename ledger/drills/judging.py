@@ -121,7 +121,7 @@ def _changed_data(kind: OperationType, evidence: Evidence) -> Result:
         did = "It answered with the first record." if taken else evidence.heard["other"][0].words
     if said == "unknown":
         return _untried(promise, f"Nothing is promised. {did}")
-    if not made and not evidence.counted("other"):
+    if not made and not (evidence.counted("other") and evidence.sees):
         return _hindered(promise, f"{did} Nothing could tell what there is.")
     if report.outcome is Outcome.UNCERTAIN and not taken:
         return _hindered(promise, did)
@@ -157,16 +157,25 @@ def _of_the_lookup(kind: OperationType, evidence: Evidence) -> Iterator[Result]:
     elif unseen:
         words = f"{_names(unseen)} was not found {kind.promises.settle_s:g} s after it was sent."
         yield _broken(Promise.LOOKUP_FINDS, words)
+    elif not found.records:
+        yield _hindered(Promise.LOOKUP_FINDS, _NOTHING_SEEN)
     else:
         yield _held(Promise.LOOKUP_FINDS, f"Found {_names({record.id for record in found.records})}.")
-    yield _absent(evidence.found[NEARLY[1]])
+    yield _absent(evidence)
 
 
-def _absent(found: Found) -> Result:
+_NOTHING_SEEN = "No record that was made was seen anywhere, so there was nothing to find."
+
+
+def _absent(evidence: Evidence) -> Result:
+    found, sent = evidence.found[NEARLY[1]], (NEARLY[0], NEARLY[-1])
     if found.verdict is Verdict.COULD_NOT_LOOK:
         return _blind(Promise.LOOKUP_ABSENT, found)
     if found.verdict is not Verdict.ABSENT:
         return _broken(Promise.LOOKUP_ABSENT, "It found what was never sent.")
+    if not all(evidence.found[name].records for name in sent):
+        # A look-up that never finds anything says this of everything.
+        return _hindered(Promise.LOOKUP_ABSENT, "It did not find the two that were sent either.")
     return _held(Promise.LOOKUP_ABSENT, "What was never sent is absent, beside two much like it.")
 
 
@@ -189,6 +198,8 @@ def _list_whole(kind: OperationType, evidence: Evidence) -> Result:
     missing -= {one for seen in listed.records.values() for one in seen}
     if missing:
         return _broken(promise, f"Read to its end, it lacks {_names(missing)}.")
+    if not listed.records:
+        return _hindered(promise, f"Read to its end. {_NOTHING_SEEN}")
     alone = " How it goes on after a page was not tried." if listed.pages < 2 else ""
     pages = "1 page" if listed.pages == 1 else f"{listed.pages} pages"
     return _held(promise, f"Read to its end, {pages}, with all that was made.{alone}")
@@ -204,7 +215,7 @@ def _rejected(evidence: Evidence) -> Result:
     made = evidence.made("refused") - {one.report.destination_reference for one in later}
     if made:
         return _broken(promise, f"It refused with status {first.report.http_status} and made {_names(made)}.")
-    if not evidence.counted("refused"):
+    if not (evidence.counted("refused") and evidence.sees):
         return _hindered(promise, "Nothing could tell whether anything was made.")
     return _held(promise, f"It refused with status {first.report.http_status}; nothing was made.")
 

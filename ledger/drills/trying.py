@@ -61,6 +61,11 @@ class Evidence:
         listed = self.listed.records.get(probe.reference, set()) if self.listed and probe else set()
         return looked | listed
 
+    @property
+    def sees(self) -> bool:
+        """Say whether a look-up or the list showed anything at all: one that never does proves no absence."""
+        return any(self.seen(name) for name in self.probes)
+
     def made(self, name: str) -> set[str]:
         """Return the records that exist under a reference, as far as anything tells."""
         mine = self.answered(name) if name != "other" else set()
