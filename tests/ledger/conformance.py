@@ -33,7 +33,8 @@ def module(text: str, name: str = "kasse") -> types.ModuleType:
 
 
 def subject(make: Callable[[Target], Connector], calls: dict[str, Any] = CALLS, **reach: Any) -> Subject:
-    """A connector at a destination with a login, by these rules."""
+    """A connector at an account for tests with a login, by these rules."""
     known = {"base_url": "http://127.0.0.1:1", "options": {"login": "env:KASSE_LOGIN"}, **reach}
     target = Target("kasse", "Kasse", "main", Connection.read(known))
-    return Subject(make, target, Calls.read(calls), Contract(), {"total": "1.00"}, secrets=(LOGIN,))
+    rules = Calls.read(calls)
+    return Subject(make, target, rules, Contract(), {"total": "1.00"}, secrets=(LOGIN,), may_send=True)

@@ -21,12 +21,21 @@ from ledger.destinations.conformance import (
     calling,
     check,
 )
-from ledger.destinations.connectors.base import Target
+from ledger.destinations.connectors.base import SendRequest, Target
 from ledger.destinations.connectors.http import HttpConnector
 from ledger.destinations.connectors.sql import SqlConnector
 from ledger.rules.calls import Calls
 from ledger.rules.connections import Connection
+from ledger.rules.outcomes import Answer
 from tests.ledger.conformance import BY_CURSOR, CALLS, LOGIN, RECORD, blocks, module, subject
+
+PAGES = {"items": "data", "paging": BY_CURSOR}
+HTTP_CALLS = {
+    "send": {"path": "/invoices", "set": {"reference": "{key}"}},
+    "record": RECORD,
+    "lookup": {"path": "/invoices?reference={key}", **PAGES},
+    "list": {"path": "/invoices?since={since}", **PAGES},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -153,30 +162,28 @@ def test_each_connector_that_is_wrong_in_one_way_is_caught(what: str, old: str, 
     assert any(said in line for line in caught), caught
 
 
-def test_a_connector_that_goes_elsewhere_is_not_let_send() -> None:
-    text = blocks()[0].replace("target.reach.base_url,", '"http://127.0.0.1:1",')
-    found = kasse(text)
-    assert [result for result in found if result.name.startswith("send")] == [
-        Result(
-            "sends",
-            UNPLAYED,
-            "no question arrived at the played destination, so a send might go to the real one",
-        )
-    ]
+def test_nothing_is_sent_but_at_an_account_for_tests_wherever_look_ups_go() -> None:
+    """A connector may ask at the address it is given and send to another one, of its options."""
+    went: list[str] = []
+
+    class Elsewhere(HttpConnector):
+        def send(self, request: SendRequest) -> Answer:
+            went.append(self._base)
+            return Answer("answered", status=201, body={"id": "real-1", "status": "open"}, readable=True)
+
+    calls = HTTP_CALLS
+    checked = replace(subject(Elsewhere, calls, options={}), may_send=False)
+    found = results(checked, HttpDouble(Calls.read(calls)))
+    assert went == []
+    assert [(one.name, one.verdict) for one in found if one.name.startswith("send")] == [("sends", UNPLAYED)]
+    assert any(one.name == "look-up: one that is there is found" and one.verdict == HELD for one in found)
 
 
 # --- our own
 
 
 def test_the_connector_for_http_keeps_every_rule() -> None:
-    pages = {"items": "data", "paging": BY_CURSOR}
-    lookup = {"path": "/invoices?reference={key}", **pages}
-    calls = {
-        "send": {"path": "/invoices", "set": {"reference": "{key}"}},
-        "record": RECORD,
-        "lookup": lookup,
-        "list": {"path": "/invoices?since={since}", **pages},
-    }
+    calls = HTTP_CALLS
     checked = subject(HttpConnector, calls, options={}, auth={"kind": "bearer", "token": "env:KASSE_LOGIN"})
     found = results(checked, HttpDouble(Calls.read(calls)))
     assert wrong(found) == [] and len(found) > 30

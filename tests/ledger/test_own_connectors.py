@@ -31,7 +31,7 @@ def kasse(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("KASSE_LOGIN", LOGIN)
     monkeypatch.setattr(calling, "TIMEOUT_S", 0.2)
     reach = {"base_url": "http://127.0.0.1:1", "timeout": 3, "options": {"login": "env:KASSE_LOGIN"}}
-    yield make.destination("kasse", title="Kasse", connector="kasse:Kasse", connection=reach)
+    yield make.destination("kasse", title="Kasse", connector="kasse:Kasse", connection=reach, drills=True)
     for name in ("kasse", "kasse_double"):
         sys.modules.pop(name, None)
 
@@ -71,7 +71,7 @@ def test_the_command_prints_what_does_not_hold_and_why(kasse: Destination, tmp_p
 
 
 def test_what_cannot_be_played_is_said(kasse: Destination) -> None:
-    assert checked("kasse") == (2, "Not all was checked: a double of your own can play what was left out.\n")
+    assert checked("kasse") == (2, "Not all was checked: each line above says why.\n")
     for arguments, words in {
         ("nobody",): "is not a destination",
         ("kasse", "--double", "kasse_double:Nobody"): "cannot be loaded",

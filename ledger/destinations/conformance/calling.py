@@ -44,7 +44,7 @@ class Subject:
     payload: Mapping[str, Any] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     may_send: bool = False
-    """Whether a send may go out although no question has arrived at the double: at an account for tests."""
+    """Whether a send may go out, which a connector may take past the double: at an account for tests."""
 
 
 @dataclass

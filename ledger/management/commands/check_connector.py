@@ -21,8 +21,9 @@ class Command(BaseCommand):
 
     help = (
         "Play a destination that refuses, resets, falls silent and talks nonsense to a connector, and "
-        "print what holds. Nothing goes to the real one. Exit status: 0 all holds, 1 something does not, "
-        "2 not checked."
+        "print what holds. A connector that goes elsewhere than it is told may ask the real one; sends are "
+        "tried only where the destination says drills = true. Exit status: 0 all holds, 1 something does "
+        "not, 2 not all was checked."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         if BROKEN in verdicts:
             sys.exit(DOES_NOT_HOLD)
         if not verdicts or UNPLAYED in verdicts:
-            self.stderr.write("Not all was checked: a double of your own can play what was left out.")
+            self.stderr.write("Not all was checked: each line above says why.")
             sys.exit(NOT_CHECKED)
 
     def _check(self, destination: Destination, kind: OperationType, double: str | None) -> Iterator[str]:
