@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import psycopg
 import pytest
 
-from ledger.destinations.connectors import sql
+from ledger.destinations.connectors import databases, sql
 from ledger.destinations.connectors.base import (
     ConfigurationError,
     IncompletePull,
@@ -101,6 +102,25 @@ def postgresql_shop(database: Database) -> Shop:
 def words(looked: Looked) -> str:
     assert not looked.complete
     return looked.why
+
+
+def test_what_a_replica_replays_between_its_instant_and_its_rows_is_among_the_rows(
+    postgresql: Shop, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A primary plays the replica: its instant is its clock's, and a record comes right before it is read."""
+    as_of = "SELECT clock_timestamp() WHERE %s::timestamptz IS NOT NULL"
+    monkeypatch.setattr(databases, "_AS_OF", as_of)
+    execute = psycopg.Connection.execute
+
+    def replaying(connection: Any, query: Any, *rest: Any, **more: Any) -> Any:
+        if query == as_of:
+            database.as_owner("insert into invoices (number, ref) values ('INV-9', 'order/999')")
+        return execute(connection, query, *rest, **more)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", replaying)
+    looked = postgresql.look(key="order/999")
+    assert looked.as_of is not None
+    assert [row["number"] for row in rows(looked)] == ["INV-9"]
 
 
 # --- what is asked, and how

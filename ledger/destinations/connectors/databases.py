@@ -75,17 +75,23 @@ def session(url: str, *, zone: str, deadline: Deadline) -> Iterator[Session]:
 def _postgresql(url: str, zone: str, deadline: Deadline) -> Iterator[Session]:
     try:
         connection = psycopg.connect(
-            url, connect_timeout=max(CONNECT_MIN_S, math.ceil(deadline.left_s())), application_name="tieout"
+            url,
+            autocommit=True,
+            connect_timeout=max(CONNECT_MIN_S, math.ceil(deadline.left_s())),
+            application_name="tieout",
         )
     except psycopg.Error as error:
         raise _unopened(error) from None
     with closing(connection):
+        with _answering(connection, deadline):
+            # Before there is a snapshot: a replica goes on replaying, which the snapshot does not show.
+            row = connection.execute(_AS_OF, [NEVER]).fetchone()
+        connection.autocommit = False
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         set_json_loads(_decoded, connection)
         with _answering(connection, deadline):
             connection.execute("SELECT set_config('TimeZone', %s, true)", [zone])
-            row = connection.execute(_AS_OF, [NEVER]).fetchone()
         yield _PostgreSQL(connection, None if row is None else row[0])
 
 
