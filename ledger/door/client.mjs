@@ -37,6 +37,7 @@ export const VERSION = "0.1.0";
  */
 
 const PAUSE_MAX_MS = 5000;
+const [CODE_MAX, MESSAGE_MAX] = [100, 10000];
 /** What fails before a byte of a request is sent, beside what fails in connecting. */
 const NOT_SENT = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
@@ -80,8 +81,17 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 /** @param {string} text */
 const digest = (text) => createHash("sha256").update(text).digest("hex");
 
+/** Make text of a reference, and keep words within what Tieout takes. @param {string} name @param {any} value */
+function plain(name, value) {
+  if (value == null) return undefined;
+  if (name === "destination_reference") return String(value).trim() || undefined;
+  if (name === "error_code") return String(value).trim().replace(/[^!-~]/g, "_").slice(0, CODE_MAX) || undefined;
+  return name === "message" ? [...String(value)].slice(0, MESSAGE_MAX).join("") : value;
+}
+
 /**
- * Say whether an error proves that no byte was sent; whatever else it carries denies it.
+ * Say whether an error proves that no byte of the request that failed was sent; whatever else it carries denies it.
+ * It does not know of requests before that one: a redirect that was followed, a repetition by a library.
  * @param {any} error
  * @returns {boolean}
  */
@@ -229,11 +239,11 @@ export class Operation {
     return this.#gone || performance.now() >= this.#endsAt;
   }
 
-  /** The destination confirmed it, under its own reference. @param {string} [reference] @param {Json} [members] */
+  /** The destination confirmed it, under its own reference. @param {string | number} [reference] @param {Json} [members] */
   async succeeded(reference, members = {}) {
     await this.#say("succeeded", { destination_reference: reference, ...members });
   }
-  /** The destination took it, and it is not final. @param {string} [reference] @param {Json} [members] */
+  /** The destination took it, and it is not final. @param {string | number} [reference] @param {Json} [members] */
   async accepted(reference, members = {}) {
     await this.#say("accepted", { destination_reference: reference, ...members });
   }
@@ -287,9 +297,12 @@ export class Operation {
   async #failed(error) {
     if (this.said !== null) return;
     const known = String(error?.cause?.code ?? error?.code ?? error?.name ?? "error");
-    const code = known.replace(/[^!-~]/g, "_").slice(0, 100);
-    if (notSent(error)) await this.retryable({ error_code: code, message: `${code}, before a byte was sent.` });
-    else await this.uncertain({ error_code: code, message: `${code}: it may have happened.` });
+    try {
+      // An error of fetch does not say whether a redirect came before it, so it proves nothing.
+      await this.uncertain({ error_code: known, message: `${known}: it may have happened.` });
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem; // it is logged; the work's own error goes on its way
+    }
   }
 
   #beat() {
@@ -389,7 +402,8 @@ export class Operation {
   #fact(outcome, members) {
     const { id, token } = this.#attempt;
     const about = { url: this.#client.url, type: this.type, key: this.key, attempt: { id, token } };
-    return [`${this.#name}.${digest(token).slice(0, 16)}.outcome`, { ...about, outcome: { outcome, ...members } }];
+    const said = Object.fromEntries(Object.entries(members).map(([name, value]) => [name, plain(name, value)]));
+    return [`${this.#name}.${digest(token).slice(0, 16)}.outcome`, { ...about, outcome: { outcome, ...said } }];
   }
 
   /** @param {string} outcome @param {Json} members */
@@ -400,9 +414,12 @@ export class Operation {
     this.said = outcome;
     const [name, fact] = this.#fact(outcome, members);
     const kept = await this.#client._keep(name, fact);
-    const answer = await this.#client._told(name, fact, kept);
-    this.operation = answer?.operation ?? this.operation;
-    await this.#client.spool.remove(`${this.#name}.claim`);
+    try {
+      const answer = await this.#client._told(name, fact, kept);
+      this.operation = answer?.operation ?? this.operation;
+    } finally {
+      await this.#client.spool.remove(`${this.#name}.claim`);
+    }
   }
 }
 
@@ -539,12 +556,14 @@ export class Tieout {
   }
 
   /**
-   * Tell what was just said; what cannot be told now stays on disk. SpoolError where it is nowhere.
+   * Tell what was just said; what cannot be told now stays on disk. SpoolError where it is nowhere, Problem where
+   * Tieout does not take it: it then stays on disk for a person.
    * @param {string} name @param {Json} fact @param {boolean} kept @returns {Promise<Json | null>}
    */
   async _told(name, fact, kept) {
     try {
-      return (await this.#tell(name, fact)).body;
+      const answer = await this.#tell(name, fact);
+      return answer.body.decision || answer.status === 401 || answer.status === 403 ? answer.body : good(answer);
     } catch (error) {
       if (!(error instanceof TieoutUnavailable)) throw error;
       const what = `${fact.type} ${fact.key}`;

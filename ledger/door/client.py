@@ -20,6 +20,7 @@ import json
 import logging
 import os
 import random
+import re
 import signal
 import ssl
 import subprocess
@@ -46,14 +47,19 @@ else:
 __version__ = "0.1.0"
 Json = dict[str, Any]
 log = logging.getLogger("tieout")
+CODE_MAX, MESSAGE_MAX = 100, 10_000
 ANSWER_MAX, PAUSE_MAX_S, STALE_S, FAILURES, LOCK = 4 << 20, 5.0, 2 * 86400, 3, ".lock"
 NOT_SENT = frozenset(
     "ConnectionRefusedError gaierror SSLCertVerificationError NewConnectionError ConnectTimeoutError "
-    "NameResolutionError ConnectError ConnectTimeout PoolTimeout ClientConnectorError".split()
+    "NameResolutionError ConnectError ConnectTimeout PoolTimeout".split()
 )
-"""Exceptions that come before a byte is sent, by name: of Python, urllib3, requests, httpx and aiohttp."""
+"""Exceptions that come before a byte is sent, by name: of Python, urllib3, requests and httpx."""
 WRAPPERS = frozenset("URLError MaxRetryError ConnectionError SSLError".split())
 """Names of those that only carry another one, and say by themselves nothing of when it came."""
+KNOWN = frozenset("requests urllib3 httpx httpcore anyio".split())
+"""Installed packages whose ways of sending a second request are known here; others may have others."""
+AGAIN = frozenset("resolve_redirects dispatch_hook handle_401 http_error_auth_reqed".split())
+"""Functions of requests and urllib that send a second request after an answer to the first."""
 
 
 class TieoutError(Exception):
@@ -302,6 +308,8 @@ def not_sent(error: BaseException | None) -> bool:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
+        if _repeated(one):
+            return False
         inner = [one.__cause__, one.__context__, getattr(one, "reason", None), *one.args]
         waiting += [each for each in inner if isinstance(each, BaseException)]
         if NOT_SENT & {kind.__name__ for kind in type(one).__mro__} or _connecting(one):
@@ -309,6 +317,40 @@ def not_sent(error: BaseException | None) -> bool:
         elif type(one).__name__ not in WRAPPERS:
             return False
     return proved
+
+
+def _repeated(error: BaseException) -> bool:
+    """Say whether a request may have gone out before the one that failed: a redirect, a repetition."""
+    pools: dict[Any, set[int]] = {}
+    trace = error.__traceback__
+    block = trace and trace.tb_frame.f_code.co_filename
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        path, function = Path(frame.f_code.co_filename), frame.f_code.co_name
+        package = _installed(path)
+        if package and package not in KNOWN and frame.f_code.co_filename != block:
+            return True
+        if function in AGAIN or function.startswith("http_error_"):
+            return True
+        if (
+            package == "httpx"
+            and function.startswith("_send_handling_")
+            and frame.f_locals.get("history") != []
+        ):
+            return True
+        if (path.parent.name, path.name, function) == ("xmlrpc", "client.py", "request"):
+            return True
+        if package == "urllib3" and function == "urlopen":  # it calls itself to send another one
+            pools.setdefault(frame.f_code, set()).add(id(frame))
+    return any(len(frames) > 1 for frames in pools.values())
+
+
+def _installed(path: Path) -> str:
+    """Return the name of the installed package that a file belongs to, or nothing."""
+    for name in ("site-packages", "dist-packages"):
+        if name in path.parts[:-1]:
+            return path.parts[path.parts.index(name) + 1]
+    return ""
 
 
 def _connecting(error: BaseException) -> bool:
@@ -321,6 +363,15 @@ def _connecting(error: BaseException) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Make text of a reference, and keep words within what Tieout takes."""
+    if name == "destination_reference" and value is not None:
+        return str(value).strip() or None
+    if name == "error_code" and value is not None:
+        return re.sub("[^!-~]", "_", str(value).strip())[:CODE_MAX] or None
+    return str(value)[:MESSAGE_MAX] if name == "message" and value is not None else value
 
 
 def _status(error: BaseException | None) -> Json:
@@ -418,10 +469,11 @@ class Operation:
                 "that it may have happened. Call op.succeeded(reference), or what else it was."
             )
         name = type(error).__name__
-        if not_sent(error):
-            self.retryable(error_code=name, message=f"{name}, before a byte was sent.")
-        else:
-            self.uncertain(error_code=name, message=f"{name}: it may have happened.", **_status(error))
+        with contextlib.suppress(Problem):  # it is logged; the block's own exception goes on its way
+            if not_sent(error):
+                self.retryable(error_code=name, message=f"{name}, before a byte was sent.")
+            else:
+                self.uncertain(error_code=name, message=f"{name}: it may have happened.", **_status(error))
 
     def succeeded(self, reference: str | None = None, **members: Any) -> None:
         """Say that the destination confirmed it, under its own reference."""
@@ -579,7 +631,8 @@ class Operation:
         return about if claimed else {**about, "claim": self._body}
 
     def _fact(self, outcome: str, members: Json) -> tuple[str, Json]:
-        said = {name: value for name, value in {"outcome": outcome, **members}.items() if value is not None}
+        said = {"outcome": outcome, **{name: _plain(name, value) for name, value in members.items()}}
+        said = {name: value for name, value in said.items() if value is not None}
         by = self.token or self._attempt.get("caller_id", "")
         name = f"{self._name}.{hashlib.sha256(by.encode()).hexdigest()[:16]}.outcome"
         return name, {**self._about(), "attempt_id": self._attempt.get("caller_id"), "outcome": said}
@@ -599,10 +652,12 @@ class Operation:
             self._client.spool.remove(f"{self._name}.open")
         _close(self._lock)
         self._lock = None
-        answer = self._client._told(name, fact, kept=kept)
+        try:
+            answer = self._client._told(name, fact, kept=kept)
+        finally:
+            self._client.spool.remove(f"{self._name}.claim")
         if answer is not None:
             self.operation = answer.get("operation") or self.operation
-        self._client.spool.remove(f"{self._name}.claim")
 
 
 Told = Union[None, str, Callable[..., Optional[str]]]
@@ -723,10 +778,18 @@ class Tieout:
         return True
 
     def _told(self, name: str, fact: Json, *, kept: bool) -> Json | None:
-        """Tell what was just said; what cannot be told now stays on disk. SpoolError where it is nowhere."""
+        """Tell what was just said; what cannot be told now stays on disk. SpoolError where it is nowhere.
+
+        Problem where Tieout does not take it: it then stays on disk for a person.
+        """
         try:
             if fact["attempt"] is not None:
-                return self._tell(name, fact).body
+                answer = self._tell(name, fact)
+                return (
+                    answer.body
+                    if answer.body.get("decision") or answer.status in (401, 403)
+                    else answer.good()
+                )
             self._tell_all()
             why = "Its claim has to be told first."
         except TieoutUnavailable as error:
@@ -831,7 +894,7 @@ def _token(token: str | None, file: str | None) -> str:
 
 # --- python tieout_client.py run TYPE KEY -- command …
 
-AGAIN, HELD, REFUSED, USAGE = 75, 76, 77, 64
+LATER, HELD, REFUSED, USAGE = 75, 76, 77, 64
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -851,7 +914,7 @@ def _run(given: argparse.Namespace) -> int:
                 f"tieout: {op.decision}. {op.why} {op.case or op.retry_at or op.reference or ''}",
                 file=sys.stderr,
             )
-            return {"skip": 0, "wait": AGAIN, "hold": HELD}.get(op.decision, REFUSED)
+            return {"skip": 0, "wait": LATER, "hold": HELD}.get(op.decision, REFUSED)
         with tempfile.TemporaryDirectory() as folder:
             reference = Path(folder) / "reference"
             status = _command(given.command, op, reference)
@@ -871,7 +934,7 @@ def _run(given: argparse.Namespace) -> int:
 def _flush(given: argparse.Namespace) -> int:
     left = Tieout(patience_s=given.patience_s).flush()
     print("".join(f"{name}\n" for name in left) or "All is told.\n", end="")
-    return AGAIN if left else 0
+    return LATER if left else 0
 
 
 def _command(command: list[str], op: Operation, reference: Path) -> int:
@@ -909,7 +972,7 @@ def main(arguments: list[str] | None = None) -> int:
         run.add_argument(f"--{name}")
     run.add_argument("--lease", dest="lease_s", type=float, metavar="SECONDS")
     run.add_argument("--open", action="store_true", help="go on where Tieout cannot be asked")
-    run.add_argument("--retryable", type=int, action="append", default=[AGAIN], metavar="STATUS")
+    run.add_argument("--retryable", type=int, action="append", default=[LATER], metavar="STATUS")
     run.add_argument("--rejected", type=int, action="append", default=[65], metavar="STATUS")
     for one in (flush, run):
         one.add_argument("--patience", dest="patience_s", type=float, default=30.0, metavar="SECONDS")
@@ -926,7 +989,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _flush(given)
     except TieoutUnavailable as error:
         print(f"tieout: {error}", file=sys.stderr)
-        return AGAIN
+        return LATER
     except (TieoutError, ValueError, OSError) as error:
         print(f"tieout: {error}", file=sys.stderr)
         return REFUSED if isinstance(error, TieoutError) else USAGE

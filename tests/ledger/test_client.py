@@ -1,16 +1,20 @@
 """The one-file Python client: claim, start, act, say; lost answers, and exceptions by their kind."""
 
 import hashlib
+import importlib
 import logging
 import socket
 import ssl
+import threading
 import urllib.error
 import urllib.request
 import uuid
+from collections.abc import Callable
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from xmlrpc.client import ServerProxy
 
 import httpx
 import pytest
@@ -262,6 +266,77 @@ def no_answer_in_time() -> None:
         httpx.post(wire.url, timeout=0.1)
 
 
+requests, urllib3 = (importlib.import_module(name) for name in ("requests", "urllib3"))
+SENDERS: dict[str, Callable[[str], Any]] = {
+    "urllib": lambda url: urllib.request.urlopen(url, b"{}"),
+    "requests": lambda url: requests.post(url, json={}),
+    "httpx": lambda url: httpx.post(url, json={}, follow_redirects=True),
+    "urllib3": lambda url: urllib3.PoolManager(retries=urllib3.Retry(connect=0)).request("POST", url),
+}
+REPEATERS: dict[str, Callable[[str], Any]] = {
+    "urllib3": lambda url: urllib3.PoolManager().request("PUT", url, body=b"{}"),
+    "requests": lambda url: persistent().put(url, json={}),
+    "xmlrpc": lambda url: ServerProxy(url).invoice.create(),
+}
+
+
+def persistent() -> Any:
+    session = requests.Session()
+    session.mount("http://", requests.adapters.HTTPAdapter(max_retries=urllib3.Retry(2, backoff_factor=0.01)))
+    return session
+
+
+@pytest.mark.parametrize("send", SENDERS.values(), ids=list(SENDERS))
+def test_2_a_redirect_that_is_refused_proves_nothing_of_what_came_before_it(shop: Shop, send: Any) -> None:
+    key = new_key()
+    answer = answering(b"", "303 See Other", "Location: http://127.0.0.1:1/")
+    with wired(answer) as wire, pytest.raises(Exception, match="refused"), operation(shop, key):
+        send(wire.url)
+    assert len(wire.requests) == 1
+    assert Attempt.objects.get(operation__key=key).outcome == "uncertain"
+
+
+@pytest.mark.parametrize("send", [SENDERS["requests"], SENDERS["urllib3"]], ids=["requests", "urllib3"])
+def test_2_one_request_that_is_refused_was_not_sent(shop: Shop, send: Any) -> None:
+    key = new_key()
+    with pytest.raises(Exception, match="refused"), operation(shop, key):
+        send("http://127.0.0.1:1/")
+    assert Attempt.objects.get(operation__key=key).outcome == "retryable"
+
+
+@pytest.mark.parametrize("send", REPEATERS.values(), ids=list(REPEATERS))
+def test_2_a_repetition_that_is_refused_proves_nothing_of_the_first_request(shop: Shop, send: Any) -> None:
+    key, received = new_key(), []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def once() -> None:
+            connection, _ = listener.accept()
+            listener.close()
+            received.append(connection.recv(65536))
+            reset(connection)
+
+        thread = threading.Thread(target=once)
+        thread.start()
+        with pytest.raises(Exception, match="refused"), operation(shop, key):
+            send(f"http://127.0.0.1:{listener.getsockname()[1]}/")
+        thread.join()
+    assert len(received) == 1
+    assert Attempt.objects.get(operation__key=key).outcome == "uncertain"
+
+
+def test_2_a_library_that_may_repeat_by_itself_proves_nothing(shop: Shop, tmp_path: Path) -> None:
+    folder = tmp_path / "site-packages" / "mailer"
+    folder.mkdir(parents=True)
+    file = folder / "__init__.py"
+    file.write_text("def send(connect):\n    connect()\n")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), file, "exec"), names)  # noqa: S102 - it stands in for an installed one
+    key = new_key()
+    with pytest.raises(ConnectionRefusedError), operation(shop, key):
+        names["send"](refused)
+    assert Attempt.objects.get(operation__key=key).outcome == "uncertain"
+
+
 def refused_while_another_was_lost() -> None:
     try:
         reset_after_it_was_sent()
@@ -339,6 +414,30 @@ def test_what_was_said_stands_whatever_comes_after(shop: Shop) -> None:
     with pytest.raises(ZeroDivisionError), operation(shop, key) as op:
         broken_afterwards(op)
     assert stored(key).state == "completed"
+
+
+class Überlauf(Exception):
+    """Its name is none that a report may have as it is."""
+
+
+@pytest.mark.parametrize(("given", "kept"), [(12345, "12345"), (" INV-1 ", "INV-1"), ("  ", "")], ids=repr)
+def test_a_reference_is_made_text(shop: Shop, given: Any, kept: str) -> None:
+    key = new_key()
+    with operation(shop, key) as op:
+        op.succeeded(given)
+    assert (stored(key).state, stored(key).destination_reference) == ("completed", kept)
+    assert shop.files() == []
+
+
+def test_words_are_kept_within_what_tieout_takes(shop: Shop) -> None:
+    keys = [new_key(), new_key()]
+    with operation(shop, keys[0]) as op:
+        op.rejected(error_code=" not here " + "x" * 200, message="x" * 10_001)
+    with pytest.raises(Überlauf), operation(shop, keys[1]):
+        raise Überlauf
+    codes = [Attempt.objects.get(operation__key=key).error_code for key in keys]
+    assert codes == ["not_here" + "_" + "x" * 91, "_berlauf"]
+    assert shop.files() == []
 
 
 # --- the decorator, and what Tieout performs

@@ -49,6 +49,9 @@ const works = {
   unknown: () => fetch("http://nobody.invalid/"),
   broken: () => { throw new RangeError("x"); },
   silent: () => {},
+  number: (op) => op.succeeded(4711),
+  long_reference: (op) => op.succeeded("x".repeat(201)),
+  wordy: (op) => op.rejected({ error_code: " not here ", message: "x".repeat(10001) }),
   twice: async (op) => { await op.succeeded("A-1"); await op.rejected(); },
   long: async (op) => {
     const { setTimeout } = await import("node:timers/promises");
@@ -147,11 +150,13 @@ def test_what_is_lost_on_the_way_is_said_again_and_is_one(shop: Shop, lost: str,
 @pytest.mark.parametrize(
     ("work", "told", "words"),
     [
-        ("refused", ("retryable", "ECONNREFUSED"), "TypeError true"),
-        ("unknown", ("retryable", None), "TypeError true"),
+        ("refused", ("uncertain", "ECONNREFUSED"), "TypeError true"),
+        ("unknown", ("uncertain", None), "TypeError true"),
         ("broken", ("uncertain", "RangeError"), "RangeError false"),
         ("silent", ("uncertain", "nothing_said"), "NothingSaid"),
         ("twice", ("succeeded", ""), "TieoutError false"),
+        ("number", ("succeeded", ""), "proceed succeeded 4711"),
+        ("wordy", ("rejected", "not_here"), "proceed rejected"),
     ],
 )
 def test_an_error_becomes_an_outcome_by_its_kind(
@@ -161,6 +166,12 @@ def test_an_error_becomes_an_outcome_by_its_kind(
     assert ran(shop, key, WORK=work).startswith(words)
     word, code = outcome(key)
     assert (word, code if told[1] is not None else None) == told
+
+
+def test_a_report_that_tieout_refuses_is_thrown_and_stays_for_a_person(shop: Shop) -> None:
+    assert ran(shop, new_key(), WORK="long_reference").startswith("Problem false Tieout answered 400")
+    (name,) = shop.files()
+    assert name.endswith(".outcome.refused")
 
 
 def test_away_nothing_is_done_and_what_came_back_waits_on_disk(shop: Shop) -> None:

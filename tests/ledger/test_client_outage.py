@@ -145,8 +145,10 @@ def test_words_of_another_tieout_stay_for_that_one(shop: Shop) -> None:
 
 
 def test_words_that_tieout_refuses_stay_for_a_person(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    with reminder(shop.client(), new_key()) as op:
+    key = new_key()
+    with reminder(shop.client(), key) as op, pytest.raises(client.Problem, match="400"):
         op.succeeded("x" * 201)
+    assert (op.said, state(key)) == ("succeeded", "running")
     (name,) = shop.files()
     assert name.endswith(".outcome.refused")
     assert "Look at it, then remove it." in caplog.text
