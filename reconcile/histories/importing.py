@@ -16,7 +16,7 @@ from ledger.rules.states import CaseKind
 from reconcile.classes import ItemClass
 from reconcile.comparing import whole_sets
 from reconcile.histories import files, linking
-from reconcile.histories.models import LONGEST, History, Repeat
+from reconcile.histories.models import History, Repeat, unsettled
 from reconcile.histories.reading import Read, Reader, Rules
 
 CHUNK = 10_000
@@ -269,7 +269,7 @@ def _ask(history: History, repeat: Repeat, one: Several, *, actor: str) -> None:
 def _answered(repeat: Repeat, one: Several) -> bool:
     """Say whether a check that was made after the new runs has found one record."""
     looked_at = repeat.looked_at if repeat.item_class == ItemClass.MATCHED else None
-    return looked_at is not None and one.newest_at + LONGEST <= looked_at
+    return looked_at is not None and one.newest_at + unsettled(repeat.operation_type) <= looked_at
 
 
 def _case(history: History, one: Several, *, actor: str) -> Case:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +18,7 @@ from ledger.rules.moments import read_instant
 from ledger.rules.states import LIVE, Verdict
 from reconcile.classes import ItemClass
 from reconcile.histories import linking
-from reconcile.histories.models import LONGEST, Repeat
+from reconcile.histories.models import Repeat
 from reconcile.tying import amount_text
 
 IDS_SHOWN = 4
@@ -108,16 +108,16 @@ def _of_source(repeat: Repeat, within_s: float) -> Seen:
         repeat.operation_type,
         key=repeat.key,
         source=source,
-        made=(repeat.first_run_at, repeat.last_run_at + LONGEST),
+        made=(repeat.first_run_at, repeat.answers_from),
         within_s=within_s,
     )
     return Seen(found.verdict, found.complete, False, found.why, found.stored())
 
 
 def _keep(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None:
-    """Write down what was found, in its class; one record that stands answers it."""
+    """Write down what was found, in its class; one record that stands answers it, unless asked too early."""
     live = seen.live
-    repeat.item_class, repeat.why = _class_of(repeat, seen)
+    repeat.item_class, repeat.why = _class_of(repeat, seen, asked_at)
     repeat.looked_at, repeat.looked_by = asked_at, actor
     gone = [record for record in seen.records if record not in live]
     repeat.records = [*live, *gone]
@@ -132,7 +132,7 @@ def _keep(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None
     repeat.save()
 
 
-def _class_of(repeat: Repeat, seen: Seen) -> tuple[ItemClass, str]:
+def _class_of(repeat: Repeat, seen: Seen, asked_at: datetime) -> tuple[ItemClass, str]:
     there, live = repeat.operation_type.destination.title, seen.live
     if len(live) > 1:
         ids = ", ".join(record["id"] for record in live[:IDS_SHOWN])
@@ -140,6 +140,13 @@ def _class_of(repeat: Repeat, seen: Seen) -> tuple[ItemClass, str]:
         return ItemClass.DUPLICATE, f"{ids}{more} carry it: {len(live) - 1} too many."
     if not seen.complete or seen.verdict is Verdict.COULD_NOT_LOOK:
         return ItemClass.UNCERTAIN, f"The check could not look. {seen.why}".strip()
+    if live and asked_at < repeat.answers_from:
+        then = f"{repeat.answers_from.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        early = "its last run may still be writing, or not be shown yet"
+        return (
+            ItemClass.UNCERTAIN,
+            f"{live[0]['id']} alone carries it so far; {early}. Check again after {then}.",
+        )
     if live:
         return ItemClass.MATCHED, f"{there} holds {live[0]['id']} under it, and no other."
     if seen.records:

@@ -1,7 +1,7 @@
 """Run histories that were taken in, their successful runs, and the triggers that have several of them."""
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import models
@@ -22,6 +22,11 @@ CLASSES = (
 
 LONGEST = timedelta(hours=1)
 """How long a run may have gone on after its start; a check made before that says nothing of it."""
+
+
+def unsettled(kind: OperationType) -> timedelta:
+    """Return how long after the start of a run one record proves no second one: LONGEST, or `settle`."""
+    return max(LONGEST, timedelta(seconds=kind.promises.settle_s))
 
 
 class History(models.Model):
@@ -153,6 +158,11 @@ class Repeat(models.Model):
 
     def __str__(self) -> str:
         return f"{self.reference} {self.item_class}"
+
+    @property
+    def answers_from(self) -> datetime:
+        """Return from when on a check that finds one record answers it."""
+        return self.last_run_at + unsettled(self.operation_type)
 
     @property
     def is_open(self) -> bool:

@@ -161,6 +161,31 @@ def test_an_operation_is_looked_up_as_any_other_and_its_case_takes_over(
     assert refreshed(operation).state == "completed"
 
 
+@pytest.mark.parametrize("settle_s", [30, 2 * 3600])
+def test_one_record_answers_nothing_while_the_last_run_may_still_write(
+    listed: Books, tmp_path: Path, settle_s: int
+) -> None:
+    """It is said when to check again, and the same file with --look does: by then a second one is there."""
+    kind = OperationType.objects.get()
+    OperationType.objects.update(contract={**kind.contract, "settle": settle_s})
+    early, late = [database_now() - timedelta(seconds=max(3600, settle_s) - left) for left in (600, -60)]
+    HELD.pages = [[record(1, key=key_of("471")), record(2, key=key_of("472"))]]
+    rows = "".join(
+        f"{order},{at.isoformat()},success,{order}-{run}\n"
+        for order, at in ((471, early), (472, late))
+        for run in "xy"
+    )
+    file = written(tmp_path, f"trigger,time,status,run\n{rows}")
+    asked = ("--source-version", "1", "--look", "--json")
+    first, second = told(here(file, *asked))["triggers"]
+    assert (second["class"], second["open"]) == ("matched", False)
+    assert (first["class"], first["open"]) == ("uncertain", True)
+    then = early + timedelta(seconds=max(3600, settle_s))
+    assert first["why"].endswith(f"Check again after {then:%Y-%m-%d %H:%M:%S} UTC.")
+    HELD.pages = [[record(number, key=key_of("471")) for number in (1, 3)]]
+    assert told(here(file, *asked))["triggers"][0]["class"] == "duplicate_at_destination"
+
+
 def test_an_operation_that_nobody_doubled_is_done_with_at_one_look(listed: Books, tmp_path: Path) -> None:
     listed.claimed("471", Outcome.SUCCEEDED, reference="INV-1")
     HELD.pages = [[record(1, key=key_of("471"))]]
