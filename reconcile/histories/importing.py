@@ -1,11 +1,11 @@
 """Take a file of runs in, whole or not at all: its successful runs, and the triggers that have several."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from django.db import connection, transaction
 
@@ -18,6 +18,9 @@ from reconcile.comparing import whole_sets
 from reconcile.histories import files, linking
 from reconcile.histories.models import History, Repeat, unsettled
 from reconcile.histories.reading import Read, Reader, Rules
+
+Name = tuple[str, str]
+"""A trigger's reference and version, which tell it from others of its source system and type."""
 
 CHUNK = 10_000
 REPEATS_MAX = 10_000
@@ -92,7 +95,7 @@ class Several:
     """When the latest of those runs began that this file added."""
 
     @property
-    def name(self) -> tuple[str, str]:
+    def name(self) -> Name:
         """What tells it from other triggers of its source system and type."""
         return self.reference, self.version
 
@@ -122,7 +125,7 @@ def take_in(path: Path, of: Source, rules: Rules, *, actor: str, check: bool = F
             operation_type=of.kind, automation=of.automation, checksum=checksum
         ).first()
         if known is not None:
-            return _again(known, of, rules)
+            return _again(known, path, of=of, rules=rules)
         with files.opened(path, encoding=rules.encoding) as opened:
             done = _take_in(path.name, checksum, of=of, reader=Reader(opened, rules), actor=actor)
         if check:
@@ -130,16 +133,47 @@ def take_in(path: Path, of: Source, rules: Rules, *, actor: str, check: bool = F
     return done
 
 
-def _again(known: History, of: Source, rules: Rules) -> Imported:
+def _again(known: History, path: Path, *, of: Source, rules: Rules) -> Imported:
+    """Find what is known of the triggers in a file that was taken in; it is read again, and adds nothing."""
     if known.rules != _stored(rules) or known.system != of.system:
         raise ReadOtherwise(
             f"This file is import {known.pk}, and was read in another way then: {_told(known)}. One file is"
             " read one way; export it anew to read it in another."
         )
-    repeats = Repeat.objects.filter(
-        operation_type=of.kind, system=of.system, reference__in=known.runs.values("reference")
+    there = _Known.of(known)
+    with files.opened(path, encoding=rules.encoding) as opened:
+        for _ in there.noted(Reader(opened, rules).runs()):
+            pass
+    return Imported(known, repeats=_repeats(known, there.met))
+
+
+@dataclass
+class _Known:
+    """The triggers that have a finding already, and which of them a file has another or the same run of."""
+
+    names: frozenset[Name]
+    met: set[Name] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, history: History) -> Self:
+        found = Repeat.objects.filter(operation_type=history.operation_type_id, system=history.system)
+        return cls(frozenset(found.values_list("reference", "version")))
+
+    def noted(self, runs: Iterable[Read]) -> Iterator[Read]:
+        for read in runs:
+            if (name := (read.trigger, read.version)) in self.names:
+                self.met.add(name)
+            yield read
+
+
+def _repeats(history: History, names: Collection[Name]) -> list[Repeat]:
+    """Return the findings of these triggers, in their order."""
+    found = Repeat.objects.filter(
+        operation_type=history.operation_type_id,
+        system=history.system,
+        reference__in=[reference for reference, _ in names],
     )
-    return Imported(known, repeats=linking.whole(repeats))
+    return [repeat for repeat in linking.whole(found) if (repeat.reference, repeat.version) in names]
 
 
 def _told(known: History) -> str:
@@ -168,7 +202,8 @@ def _take_in(name: str, checksum: str, *, of: Source, reader: Reader, actor: str
         rules=_stored(reader.rules),
         actor=actor,
     )
-    history.added = _insert(history, reader.runs())
+    known = _Known.of(history)
+    history.added = _insert(history, known.noted(reader.runs()))
     several = _several(history)
     if len(several) > REPEATS_MAX:
         raise files.FileRefused(
@@ -183,10 +218,7 @@ def _take_in(name: str, checksum: str, *, of: Source, reader: Reader, actor: str
     reason = f"Import {history.pk}: runs of {of.automation}."
     Event.objects.create(kind="imported", actor=actor, reason=reason, data=data)
     _note(history, several, actor=actor)
-    found = Repeat.objects.filter(operation_type=of.kind, system=of.system)
-    wanted = {one.name for one in several}
-    kept = linking.whole(found.filter(reference__in=[one.reference for one in several]))
-    return Imported(history, reader, [one for one in kept if (one.reference, one.version) in wanted])
+    return Imported(history, reader, _repeats(history, known.met | {one.name for one in several}))
 
 
 def _insert(history: History, runs: Iterator[Read]) -> int:
@@ -225,13 +257,7 @@ def _several(history: History) -> list[Several]:
 
 def _note(history: History, several: Sequence[Several], *, actor: str) -> None:
     """Make a finding of each trigger, or let the one that it has go on."""
-    rows = linking.whole(
-        Repeat.objects.filter(
-            operation_type=history.operation_type_id,
-            system=history.system,
-            reference__in=[one.reference for one in several],
-        )
-    )
+    rows = _repeats(history, {one.name for one in several})
     known = {(repeat.reference, repeat.version): repeat for repeat in rows}
     found = [(known.get(one.name) or _new(history, one), one) for one in several]
     for repeat, one in found:

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from ledger.models import Case, Event, Operation
 from ledger.rules.states import Outcome
+from reconcile.histories import looking
 from reconcile.models import History, PastRun, Repeat
 from tests.processes import Manage
 from tests.reconcile.books import Books, key_of
@@ -114,12 +115,32 @@ def test_exports_that_overlap_do_not_double_and_a_later_run_counts_on(listed: Bo
     later = MONDAY + "472,2026-11-24T07:05:00+02:00,success,e-8\n"
     done = told(here(written(tmp_path, later, "later.csv"), "--json"))
     assert done["import"]["added"] == 1
-    assert [(one["reference"], one["runs"]) for one in done["triggers"]] == [("472", 2)]
+    assert [(one["reference"], one["runs"]) for one in done["triggers"]] == [("471", 3), ("472", 2)]
     assert Repeat.objects.get(reference="471").case == case
     more = "trigger,time,status,run\n471,2026-11-25T07:05:00+02:00,success,e-9\n"
     (found,) = told(here(written(tmp_path, more, "more.csv"), "--json"))["triggers"]
     assert (found["reference"], found["runs"]) == ("471", 4)
     assert Repeat.objects.get(reference="471").case == case, "one finding has one case"
+
+
+def test_what_is_open_of_a_files_triggers_is_told_whichever_file_had_their_runs(
+    listed: Books, tmp_path: Path
+) -> None:
+    """By reference and version: another version of it, or another order, is not in the file."""
+    here(written(tmp_path, MONDAY + MONDAY.partition("\n")[2].replace("471,", "474,").replace("e-", "f-")))
+    here(written(tmp_path, MONDAY, "other.csv"), "--source-version", "2")
+    file = written(tmp_path, MONDAY.partition("472")[0], "part.csv")
+    for known in (False, True):
+        done = here(file, "--source-version", "2", "--json")
+        assert done.returncode == 1
+        assert (told(done)["import"]["known"], told(done)["import"]["added"]) == (known, 0)
+        found = [(one["reference"], one["version"], one["open"]) for one in told(done)["triggers"]]
+        assert found == [("471", "2", True)]
+    assert "1 triggers have several successful runs" in here(file, "--source-version", "2").stdout
+    looking.close(Repeat.objects.get(reference="471", version="2"), actor="ann", reason="Looked by hand.")
+    closed = here(file, "--source-version", "2")
+    assert (closed.returncode, "No trigger of it has several" in closed.stdout) == (0, True)
+    assert here(written(tmp_path, HEAD + ROW, "one.csv")).returncode == 0
 
 
 def test_two_automations_that_both_ran_it_are_one_trigger(listed: Books, tmp_path: Path) -> None:
