@@ -62,6 +62,8 @@ class _Reader:
                     raise ValueError(f"{error.msg} after item {self._taken}") from None
                 self._more()
                 continue
+            except RecursionError:
+                raise ValueError("something in it is nested too deeply") from None
             if end < len(self._held) or self._over:  # a number could go on
                 self._at = end
                 self._taken += 1

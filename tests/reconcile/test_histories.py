@@ -360,6 +360,8 @@ ITEM = '{"trigger": "1", "time": "2026-11-23T07:01:00Z", "status": "success", "r
         ('[{"id": 1, "id": 2}]', "names a member twice"),
         ('[{"id": NaN}]', "NaN is no number"),
         ("[]", "The file holds no runs."),
+        (f'[{ITEM}, {{"a": {"[" * 50_000}{"]" * 50_000}}}]', "something in it is nested too deeply"),
+        (f'{ITEM} {{"a": {"[" * 100_000}', "something in it is nested too deeply"),
     ],
     ids=lambda value: repr(value)[:30],
 )
