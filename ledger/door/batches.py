@@ -50,9 +50,8 @@ def outcomes(request: HttpRequest, items: Sequence[object]) -> HttpResponse:
     good, refused = _each(request, handed, admitted)
     answered = actions.record_all([*good.values()], actor=auth.actor(request))
     for (index, one), answer in zip(good.items(), answered, strict=True):
-        if isinstance(answer, Conflict):
-            replies.carry(answer, owners[one.attempt_uid]["operation_id"])
-        told[index] = _item(request, answer, replies.members)
+        about = owners[one.attempt_uid]["operation_id"]
+        told[index] = _item(request, answer, replies.members, about=about)
     return _respond(told | refused)
 
 
@@ -71,8 +70,8 @@ def _each(
 
 
 def _read(body: type[Body], item: object) -> Body:
-    """Read an item as the body of a single call; raises Malformed with its wrong members."""
-    if isinstance(item, Malformed):
+    """Read an item as the body of a single call; raises what is wrong with it, Malformed with the members."""
+    if isinstance(item, TieoutError):
         raise item
     if not isinstance(item, dict):
         raise Malformed("The item must be a JSON object, as {…}.")
@@ -84,8 +83,11 @@ def _read(body: type[Body], item: object) -> Body:
         raise wrongs.malformed(found) from None
 
 
-def _item(request: HttpRequest, answer: Reply | Exception, say: Say) -> Item:
+def _item(request: HttpRequest, answer: Reply | Exception, say: Say, *, about: int | None = None) -> Item:
+    """Return what an item is told; a conflict carries the operation that it is about, by its number."""
     try:
+        if isinstance(answer, Conflict) and about is not None:
+            replies.carry(answer, about)
         if isinstance(answer, Exception):
             raise answer
         return {"status": replies.status(answer), **say(request, answer)}

@@ -11,7 +11,7 @@ from ninja.parser import Parser
 from ledger.door import sizes
 from ledger.door.schemas import Asked
 from ledger.rules import strict_json
-from ledger.rules.errors import DuplicateMember, KeyDiffers, Malformed, TwoKeys, UnknownMember
+from ledger.rules.errors import DuplicateMember, KeyDiffers, Malformed, TieoutError, TwoKeys, UnknownMember
 from ledger.rules.paths import dotted
 
 _ESCAPED_NUL = rb"\u0000"
@@ -94,17 +94,29 @@ def refuse_key_header(request: HttpRequest) -> None:
 
 
 def _items_apart(body: bytes) -> object:
-    """Read a batch; a Malformed stands in the place of an item that cannot be read."""
+    """Read a batch; a TieoutError stands in the place of an item that cannot be read, or is too large."""
     value = strict_json.loads_apart(body, "items", at_most=sizes.BATCH_MAX)
-    if _ESCAPED_NUL in body and isinstance(value, dict) and isinstance(value.get("items"), list):
-        value["items"] = [_without_nul(item) for item in value["items"]]
+    items = value.get("items") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(items, list):
+        return value
+    sizes.refuse_many(items)
+    if len(items) <= sizes.BATCH_MAX:
+        # What a body cannot have in it, none of its items has.
+        long, nul = len(body) > sizes.BODY_MAX, _ESCAPED_NUL in body
+        value["items"] = [_checked(item, long=long, nul=nul) for item in items]
     return value
 
 
-def _without_nul(item: object) -> object:
+def _checked(item: object, *, long: bool, nul: bool) -> object:
+    """Return the item, or why it is refused: a body of its own would be for its size first."""
     try:
-        _refuse_nul(item, ())
-    except Malformed as refusal:
+        if isinstance(item, TieoutError):
+            return item
+        if long:
+            sizes.refuse_long(item)
+        if nul:
+            _refuse_nul(item, ())
+    except TieoutError as refusal:
         return refusal
     return item
 

@@ -1,11 +1,15 @@
 """How large a request may be, and which addresses take a batch."""
 
+import json
+
 from ledger.rules.errors import TooLarge
 
 BODY_MAX = 1024 * 1024
 BATCH_BODY_MAX = 8 * BODY_MAX
 BATCH_MAX = 500
 """Items of a batch at most."""
+BATCH_VALUES_MAX = 50_000
+"""Values of a batch's items at most, lists and objects counted: each one costs a digest and room in a row."""
 _BATCHES = frozenset({"/api/v1/operations/claim-batch", "/api/v1/attempts/outcome-batch"})
 
 
@@ -23,3 +27,24 @@ def too_large(limit: int = BODY_MAX) -> TooLarge:
     """Return the refusal of a body beyond the limit in bytes."""
     less = "fewer items at once" if limit == BATCH_BODY_MAX else "less: a reference, say"
     return TooLarge(f"The request is larger than {limit // 1024} KiB. Send {less}.")
+
+
+def refuse_many(items: list[object]) -> None:
+    """Raise TooLarge where a batch's items have more values than one request may make work of."""
+    left = BATCH_VALUES_MAX
+    inside: list[dict[str, object] | list[object]] = [items]
+    while inside:
+        one = inside.pop()
+        left -= len(one)
+        if left < 0:
+            many = f"{BATCH_VALUES_MAX:,} values"
+            raise TooLarge(f"The items of the batch have more than {many}. Send fewer items at once.")
+        members = one.values() if isinstance(one, dict) else one
+        inside += [member for member in members if isinstance(member, dict | list)]
+
+
+def refuse_long(item: object) -> None:
+    """Raise TooLarge where an item, written without spaces, is larger than a request may be alone."""
+    written = json.dumps(item, ensure_ascii=False, separators=(",", ":"))
+    if len(written) > BODY_MAX or len(written.encode()) > BODY_MAX:
+        raise TooLarge(f"The item is larger than {BODY_MAX // 1024} KiB. Send less: a reference, say.")

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from ledger.models import ApiToken, Destination, Operation, OperationType
-from ledger.rules.tokens import token_hash
+from ledger.models import Destination, Operation, OperationType
 from tests.doors import PAYLOAD, Api, problem
 from tests.doors import api as api
 from tests.doors import clock as clock
@@ -188,7 +187,6 @@ def after_others(scene: str) -> list[bytes]:
         item(f"{scene}/The\u0301"),
         b'{"type": "reminder.send", "key": "%b/kept-not"}' % scene.encode(),
         item(f"{scene}/kept-not"),
-        b'{"type": "reminder.send", "key": "%b/kept-not"}' % scene.encode(),
     ]
 
 
@@ -350,15 +348,6 @@ def test_a_header_could_be_the_key_of_any_item_so_it_is_refused(shop: Api) -> No
     assert shop.find(key="e/1")["items"] == []
 
 
-def test_a_batch_may_be_larger_than_a_single_request_and_has_a_limit_of_its_own(shop: Api) -> None:
-    large = [item(f"large/{number}", payload={"text": "x" * 900_000}) for number in range(8)]
-    assert {one["status"] for one in in_one_batch(shop, "operations/claim-batch", large)} == {201}
-    answer = shop.post("operations/claim-batch", b'{"items": [%b]}' % b",".join([*large, *large]))
-    assert "larger than 8192 KiB. Send fewer items at once." in problem(answer, 413, "too-large")["detail"]
-    alone = shop.post("operations/claim", item("large/alone", payload={"text": "x" * (1 << 20)}))
-    assert "larger than 1024 KiB" in problem(alone, 413, "too-large")["detail"]
-
-
 def test_a_batch_whose_answer_was_lost_is_answered_again_item_by_item(shop: Api) -> None:
     bodies = [item(f"lost/{number}", attempt_id=str(uuid.uuid4())) for number in range(5)]
     lost = in_one_batch(shop, "operations/claim-batch", bodies)
@@ -377,17 +366,6 @@ def test_a_batch_whose_answer_was_lost_is_answered_again_item_by_item(shop: Api)
     ]
     void = json.loads(reports[0]) | {"token": lost[0]["attempt"]["token"]}
     assert in_one_batch(shop, "attempts/outcome-batch", [json.dumps(void).encode()])[0]["status"] == 409
-
-
-def test_a_batch_counts_as_many_requests_as_it_has_items(shop: Api) -> None:
-    ApiToken.objects.filter(token_hash=token_hash(shop.token)).update(per_minute=4)
-    whole = shop.post("operations/claim-batch", b'{"items": [%b]}' % b",".join([item("count/1")] * 5))
-    assert "has 5 items" in problem(whole, 413, "too-large")["detail"]
-    shop.clock.advance(61 - shop.clock.now().second)  # a minute has just begun
-    assert len(in_one_batch(shop, "operations/claim-batch", [item("count/1"), item("count/2")])) == 2
-    more = shop.post("operations/claim-batch", b'{"items": [%b]}' % b",".join([item("count/3")] * 3))
-    assert problem(more, 429, "too-many-requests")["detail"].endswith("seconds.")
-    assert not Operation.objects.filter(key="count/3").exists()
 
 
 DIES = """
