@@ -102,6 +102,7 @@ def _ready(claimed: actions.Claimed, pace: Pace) -> _Ready:
     if kind.how.send is None:
         raise ConfigurationError(f"The rules for {kind.name} name no send.")
     bodies.read_secrets(kind.how.send.wrap)
+    bodies.read_secrets(kind.how.send.headers)
     values = values_of(operation)
     late = placeholders.late(kind.how.send.set)
     request = SendRequest(

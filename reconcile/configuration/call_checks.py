@@ -1,5 +1,6 @@
 """What is checked of the calls of an operation type, and of how a record is read, beyond their lines."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from ledger.rules import money, placeholders
@@ -13,7 +14,8 @@ from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
 from reconcile.configuration.wrongs import Path, Wrongs, choices
 
-SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
+SECRET_HEADERS = re.compile("token|key|secret|auth|cookie|passw|credential|signature", re.IGNORECASE)
+"""What the name of a header says that carries a secret."""
 
 _KNOWN_IN = {
     "send": placeholders.SEND,
@@ -23,10 +25,11 @@ _KNOWN_IN = {
 }
 
 
-def check_calls(part: Part, wrongs: Wrongs) -> None:
-    """Check every call of one operation type."""
+def check_calls(part: Part, wrongs: Wrongs, *, key_name: str) -> None:
+    """Check every call of one operation type; `key_name` is the header of our keys, which is no secret."""
     for name in _KNOWN_IN:
         _check_call(part, name, wrongs)
+        _check_headers(part, name, wrongs, key_name=key_name)
     _check_wrap(part, wrongs)
     for name in ("lookup", "list"):
         _check_question(part, name, wrongs)
@@ -53,13 +56,21 @@ def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
         if unknown := placeholders.unknown(template, known):
             what = f"Nothing can be put in place of {', '.join(f'{{{one}}}' for one in unknown)}."
             wrongs.add(place, what, choices(unknown[0], known))
-        if place[len(path)] in ("body", "wrap"):
+        if place[len(path)] in ("body", "wrap", "headers"):
             check_secret(place, template, wrongs)
-    headers = call.get("headers")
-    for header in headers if isinstance(headers, dict) else ():
-        if header.lower() in SECRET_HEADERS:
-            remedy = 'Write auth = { kind = "header", … } in the destination, with its secret as env:NAME.'
-            wrongs.add((*path, "headers", header), "A secret never stands in this file.", remedy)
+
+
+def _check_headers(part: Part, name: str, wrongs: Wrongs, *, key_name: str) -> None:
+    """Refuse a value where a header's name says that it is a secret: only its place may stand here."""
+    headers = part.under(name).get("headers")
+    for header, value in headers.items() if isinstance(headers, dict) else ():
+        ours = header.lower() == key_name.lower() or not isinstance(value, str)
+        if ours or not SECRET_HEADERS.search(header) or value.startswith(("env:", "file:")):
+            continue
+        # What an operation is called is no secret; but Authorization and Cookie carry nothing else.
+        if not placeholders.named(value) or re.search("authorization|cookie", header, re.IGNORECASE):
+            remedy = "Write env:NAME or file:PATH, and put the value there."
+            wrongs.add((*part.path, name, "headers", header), "A secret never stands in this file.", remedy)
 
 
 def _templates(call: Mapping[str, object], path: Path) -> Iterator[tuple[Path, str]]:

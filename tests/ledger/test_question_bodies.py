@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,19 @@ def test_a_secret_in_a_body_is_read_from_its_place(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("ODOO_KEY")
     looked, asked_for = look(lambda _: {"data": []}, body=body)
     assert (looked.complete, "ODOO_KEY is not set" in looked.why, asked_for) == (False, True, [])
+
+
+def test_a_secret_in_a_header_is_read_from_its_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "tenant").write_text("t3nant\n")
+    monkeypatch.setenv("SHOP_TOKEN", "s3cret")
+    headers = {"X-Token": "env:SHOP_TOKEN", "X-Tenant": f"file:{tmp_path}/tenant", "X-Ours": "{key}"}
+    _, [question] = look(lambda _: {"data": []}, headers=headers)
+    for got in (question, sent({}, headers=headers)):
+        assert (got.headers["x-token"], got.headers["x-tenant"]) == ("s3cret", "t3nant")
+        assert got.headers["x-ours"] == KEY
+    monkeypatch.delenv("SHOP_TOKEN")
+    looked, asked_for = look(lambda _: {"data": []}, headers=headers)
+    assert (looked.complete, "SHOP_TOKEN is not set" in looked.why, asked_for) == (False, True, [])
 
 
 def test_a_question_may_be_a_form() -> None:

@@ -66,6 +66,7 @@ def refused(folder: Path, section: str, lines: str) -> dict[str, str]:
 CURSOR = 'paging = { style = "cursor", next = "n", parameter = "c"'
 POST = 'method = "POST"\n'
 MINOR = 'amount_unit = "minor"\nminor_decimals = '
+AT, IN_FILE = "send.headers.", "A secret never stands in this file. Write env:NAME or file:PATH"
 WRONG: list[tuple[str, str, str, str]] = [
     ("record", 'time_format = "iso"', "record.time_format", "does not tell year, month and day"),
     ("record", 'time_format = "%d.%m.%Q"', "record.time_format", "%Q cannot be used"),
@@ -81,6 +82,13 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("send", 'wrap = { a = "{payload}", b = "{since}" }', "send.wrap.b", "in place of {since}"),
     ("send", 'wrap = { a = "{payload}", b = ["env:NO_SUCH"] }', "send.wrap.b.0", "NO_SUCH is not set"),
     ("send", 'wrap = { a = "{payload}", b = 9007199254740993 }', "send.wrap", "in quotes, as text"),
+    ("send", 'headers = { X-Shopify-Access-Token = "shpat_1" }', f"{AT}X-Shopify-Access-Token", IN_FILE),
+    ("send", 'headers = { X-My-Secret = "s3cret" }', f"{AT}X-My-Secret", IN_FILE),
+    ("send", 'headers = { x-auth = "s3cret" }', f"{AT}x-auth", IN_FILE),
+    ("send", 'headers = { Authorization = "Bearer {key}" }', f"{AT}Authorization", IN_FILE),
+    ("send", 'headers = { X-Token = "env:NO_SUCH" }', f"{AT}X-Token", "NO_SUCH is not set"),
+    ("lookup", 'headers = { ApiKey = "s3cret" }', "lookup.headers.ApiKey", IN_FILE),
+    ("list", 'headers = { Idempotency-Token = "1" }', "list.headers.Idempotency-Token", IN_FILE),
     ("send", 'form_arrays = "php"', "send.form_arrays", "empty, index"),
     ("send", 'item = "data["', "send.item", "not a JMESPath"),
     ("lookup", 'body = { q = "{key}" }', "lookup.method", 'Write method = "POST".'),
@@ -117,6 +125,7 @@ def test_a_line_that_cannot_work_is_refused_with_its_place_and_remedy(
 
 
 RIGHT = [
+    ("send", 'headers = { Idempotency-Key = "ours", X-Request-Key = "o-{key}", X-Token = "env:HOME" }'),
     ("record", 'time_format = "%d.%m.%Y"\ntimezone = "Europe/Berlin"\namount_sign = "negated"'),
     ("record", 'amount_unit = "minor"\nminor_decimals = { ISK = 2, UGX = 2 }'),
     ("list", 'since_format = "date"\ntimezone = "Europe/Berlin"'),

@@ -1,4 +1,4 @@
-"""What stands in the body of a request: templates with their values and secrets, as JSON or as a form."""
+"""What stands in a request: templates with their values and secrets, bodies as JSON or as a form."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -49,6 +49,11 @@ def read_secrets(template: Mapping[str, Any] | None) -> None:
     """Read every secret of a template once, so that one which is gone is known before anything starts."""
     for _, text in placeholders.texts(template):
         _secret(text)
+
+
+def of_headers(template: Mapping[str, str], values: Values) -> dict[str, str]:
+    """Return headers, each filled or read from its place; raises Malformed, ConfigurationError."""
+    return {name: _secret(text) or placeholders.fill(text, values) for name, text in template.items()}
 
 
 def is_secret(text: str) -> bool:

@@ -174,7 +174,7 @@ class HttpConnector:
     def _headers(
         self, own: Mapping[str, str], values: placeholders.Values, kind: str | None = None
     ) -> dict[str, str]:
-        filled = {name: placeholders.fill(value, values) for name, value in own.items()}
+        filled = bodies.of_headers(own, values)
         body = {} if kind is None else {"Content-Type": kind}
         return {**_GENERAL, **body, **filled, **self._auth}
 
