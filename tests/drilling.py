@@ -103,6 +103,15 @@ class RefusesAndMakes(HttpConnector):
         return answer
 
 
+class FailsToHangUp(HttpConnector):
+    """It cannot close its connection early, and raises."""
+
+    def send(self, request: SendRequest) -> Answer:
+        if request.hang_up:
+            raise NotImplementedError
+        return super().send(request)
+
+
 class TakesAndShowsNothing(HttpConnector):
     """It takes everything and names nothing; its look-up and its list are empty."""
 

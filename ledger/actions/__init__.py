@@ -7,7 +7,15 @@ from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, correct
-from ledger.actions.drilling import begin_drill, drilled, end_drill, note_made, note_sending, note_voided
+from ledger.actions.drilling import (
+    begin_drill,
+    drilled,
+    end_drill,
+    is_still_there,
+    note_made,
+    note_sending,
+    note_voided,
+)
 from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.hearing import hear, refuse_unsigned, unheard
 from ledger.actions.keeping import remove_payload
@@ -69,6 +77,7 @@ __all__ = [
     "is_due",
     "is_proof",
     "is_settled",
+    "is_still_there",
     "keep_lookup",
     "key_for",
     "lapse_asked",

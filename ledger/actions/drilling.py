@@ -29,6 +29,12 @@ def begin_drill(kind: OperationType, *, actor: str) -> Drill:
     return drill
 
 
+def is_still_there(drill: Drill) -> bool:
+    """Say whether the type of a drill still goes to where the drill was begun, by whichever connector."""
+    now, then = _place(drill.operation_type), drill.rules["place"]
+    return {**now, "connector": None} == {**then, "connector": None}
+
+
 def note_sending(drill: Drill, references: Sequence[str]) -> None:
     """Put on record what may exist from now on: written before the first byte goes out."""
     DrillStep.objects.bulk_create(

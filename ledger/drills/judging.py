@@ -139,6 +139,8 @@ def _at_once(kind: OperationType, evidence: Evidence) -> Result:
 
 
 def _lost(evidence: Evidence) -> Result:
+    if evidence.heard["lost"][0].failed:
+        return _hindered(Promise.LOST_ANSWER, evidence.heard["lost"][0].words)
     if not evidence.heard["lost"][0].silent:
         return _hindered(Promise.LOST_ANSWER, "The connector does not close its connection early.")
     sent = "A lost answer, and the same again,"

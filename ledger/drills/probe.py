@@ -33,15 +33,25 @@ class Probe:
 
 @dataclass(frozen=True)
 class Heard:
-    """What came back of one send; `silent`: the connection was closed before an answer was read."""
+    """What came back of one send.
+
+    `silent`: the connection was closed before an answer was read; `failed`: the connector raised, so nobody
+    knows what it did.
+    """
 
     report: Report
     silent: bool = False
+    failed: bool = False
 
     @property
     def taken(self) -> bool:
         """Say whether the destination took it."""
         return self.report.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
+
+    @property
+    def unsent(self) -> bool:
+        """Say whether not a byte of it went out."""
+        return self.report.error_code == "not_sent"
 
     @property
     def words(self) -> str:
@@ -121,7 +131,7 @@ class Range:
             timeout_s=self.kind.destination.reach.timeout_s,
             hang_up=hang_up,
         )
-        answer = self._answer(request)
+        answer, failed = self._answer(request)
         report = classify(
             answer,
             contract=contract,
@@ -132,14 +142,15 @@ class Range:
             call=call,
             match=lookups.match_of(operation),
         )
-        return Heard(report, silent=answer.stage == "silent")
+        return Heard(report, silent=answer.stage == "silent" and not failed, failed=failed)
 
-    def _answer(self, request: SendRequest) -> Answer:
+    def _answer(self, request: SendRequest) -> tuple[Answer, bool]:
+        """Return what came back, and whether the connector failed."""
         destination = self.kind.destination
         try:
             with admitted(destination, wait_s=PATIENCE_S) as pace:
-                return connector_for(destination, pace).send(request)
+                return connector_for(destination, pace).send(request), False
         except NoRoom as error:
-            return Answer("not_sent", detail=error.detail)
+            return Answer("not_sent", detail=error.detail), False
         except Exception as error:  # noqa: BLE001 - any connector may be plugged in; what it raises proves nothing
-            return Answer("silent", detail=f"The connector failed ({type(error).__name__}).")
+            return Answer("silent", detail=f"The connector failed ({type(error).__name__})."), True

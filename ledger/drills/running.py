@@ -132,37 +132,57 @@ def _silent_s(drill: Drill) -> float:
 
 
 def _clean(there: Range, evidence: Evidence) -> list[Left]:
-    """Note every record that was made, void what can be voided, and name them all."""
+    """Note every record that was made, void what can be voided; name them all, and what may be there."""
     made = [
         (probe.reference, record) for name, probe in evidence.probes.items() for record in evidence.made(name)
     ]
-    for reference, record in made:
+    noted = there.drill.steps.filter(kind=DrillStep.Kind.MADE).values_list("reference", "record")
+    for reference, record in sorted(set(made) - set(noted)):
         actions.note_made(there.drill, reference, record=record)
     trying.void_all(there, evidence)
-    return [Left(reference, record, evidence.voided.get(record, False)) for reference, record in made]
+    left = [Left(reference, record, evidence.voided.get(record, False)) for reference, record in made]
+    names = {probe.reference: name for name, probe in evidence.probes.items()}
+    return left + [Left(one, "") for one in _sent(there.drill) if not evidence.accounted(names[one])]
+
+
+def _sent(drill: Drill) -> list[str]:
+    """Return the references under which something may have gone out."""
+    sent = drill.steps.filter(kind=DrillStep.Kind.SENDING).values_list("reference", flat=True)
+    return list(sent.order_by("reference").distinct())
 
 
 def _take_up(there: Range, *, actor: str, say: Say) -> None:
-    """End a drill whose process has died: what it may have made is looked for, voided, and named."""
-    evidence = Evidence()
-    _wait_for(there.kind.promises.settle_s - _silent_s(there.drill), say)
-    sent = there.drill.steps.filter(kind=DrillStep.Kind.SENDING).values_list("reference", flat=True)
-    for reference in sent.order_by("reference").distinct():
+    """Look for what a drill whose process has died may have made, void it and name it.
+
+    It ends once all of it was counted where it was sent; until then each later drill looks again.
+    """
+    void = there.drill.steps.filter(kind=DrillStep.Kind.VOIDED).values_list("record", flat=True)
+    evidence, here = Evidence(voided=dict.fromkeys(void, True)), actions.is_still_there(there.drill)
+    for reference in _sent(there.drill):
         name = reference.rpartition("/")[2]
         evidence.probes[name] = there.probe(name)
-    trying.look_at_all(there, evidence)
+    if here:
+        _wait_for(there.kind.promises.settle_s - _silent_s(there.drill), say)
+        trying.look_at_all(there, evidence)
     left = _clean(there, evidence)
-    say(f"An earlier drill, {there.drill.stem}, was cut off. {told(left) or 'Nothing of it was found.'}")
-    actions.end_drill(there.drill, [], actor=actor, why="It was cut off, and taken up later.", finds=False)
+    where = "" if here else " while the type went to another place"
+    said = told(left) or "Nothing of it was found."
+    say(f"An earlier drill, {there.drill.stem}, was cut off{where}. {said}")
+    if all(one.record for one in left):
+        actions.end_drill(
+            there.drill, [], actor=actor, why="It was cut off, and taken up later.", finds=False
+        )
 
 
 def told(left: list[Left]) -> str:
     """Name every record that drills have left, for people."""
-    stands = [f"{one.record} ({one.reference})" for one in left if not one.void]
+    stands = [f"{one.record} ({one.reference})" for one in left if one.record and not one.void]
+    unknown = [one.reference for one in left if not one.record]
     void = [one.record for one in left if one.void]
     parts = (
         f"Void again: {', '.join(void)}." if void else "",
         f"Left there, for people to reverse: {', '.join(stands)}." if stands else "",
+        f"Sent and not counted, so a record may be there: {', '.join(unknown)}." if unknown else "",
     )
     return " ".join(filter(None, parts))
 

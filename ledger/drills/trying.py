@@ -78,6 +78,14 @@ class Evidence:
         whole = whole or (self.listed is not None and not self.listed.why)
         return whole and (name == "other" or self.answered(name) <= self.seen(name))
 
+    def accounted(self, name: str) -> bool:
+        """Say whether all that a reference may have made is known: it never went out, or it was counted."""
+        heard = self.heard.get(name, [])
+        if heard and all(one.unsent for one in heard):
+            return True
+        missed = name != "other" and any(one.taken for one in heard) and not self.made(name)
+        return self.counted(name) and not missed
+
 
 def send_all(there: Range, evidence: Evidence) -> None:
     """Send everything that the contract's promises are tried by; stops where the sample is not taken."""

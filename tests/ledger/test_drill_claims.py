@@ -3,15 +3,22 @@
 | what was seen                                | what is not claimed                                   |
 |----------------------------------------------|-------------------------------------------------------|
 | all was taken, and no record ever            | that a check finds, proves absence, or a list is whole |
+| a lost answer, and no way to look            | that nothing was made                                  |
+| what was sent, by name, and no way to count  | that no more was made                                  |
+| the connector failed at the lost answer      | that an answer was lost                                |
+| a drill that died, and no way to look        | that its record is gone; it stays open                 |
+| a drill that died, from another place        | that its record is gone; it stays open                 |
 """
 
+import json
 from pathlib import Path
 
 import pytest
 
-from ledger.models import OperationType
+from ledger.models import Drill, DrillStep, OperationType
 from tests.databases import Database
-from tests.drilling import Drills, broken, held, hindered
+from tests.drilling import Drills, broken, commanded, held, hindered
+from tests.processes import Manage
 from tests.sandboxes import Sandbox
 
 
@@ -28,3 +35,73 @@ def test_a_look_up_and_a_list_that_showed_nothing_have_proved_nothing(drills: Dr
     assert {"lookup_finds", "lookup_absent", "list_whole", "changed_data"} <= hindered(done)
     assert held(done) == broken(done) - {"replay_marked"} == set()
     assert OperationType.objects.get(pk=drills.kind().pk).lookup_proved_at is None
+    assert {one.reference for one in done.records if not one.record} == sent(done.drill) - {
+        f"{done.drill.stem}/other"
+    }
+
+
+def sent(drill: Drill) -> set[str]:
+    """The references under which something may have gone out."""
+    return set(drill.steps.filter(kind=DrillStep.Kind.SENDING).values_list("reference", flat=True))
+
+
+def ended(drill: Drill) -> bool:
+    return drill.steps.filter(kind=DrillStep.Kind.ENDED).exists()
+
+
+def test_what_nothing_could_count_may_be_there(drills: Drills) -> None:
+    drills.sandbox.faults("drop_after", "POST /invoices", count=None)
+    drills.sandbox.faults("error_before", "GET /invoices", count=None, arg=503)
+    told = commanded()
+    (reference,) = sent(Drill.objects.get())
+    assert drills.sandbox.effects(reference) == 1
+    assert "Nothing was made." not in told.stdout
+    assert f"a record may be there: {reference}." in told.stdout
+    (drill,) = json.loads(commanded("--json").stdout)["drills"]
+    assert drill["records"] == [{"reference": f"{drill['reference']}/key", "id": "", "void": False}]
+
+
+def test_a_connector_that_failed_has_lost_no_answer(drills: Drills) -> None:
+    drills.through("tests.drilling:FailsToHangUp")
+    done = drills.run()
+    assert hindered(done) == {"lost_answer"}
+    (why,) = [one.why for one in done.results if one.promise == "lost_answer"]
+    assert "The connector failed (NotImplementedError)." in why
+
+
+def died(drills: Drills, run_manage: Manage) -> tuple[Drill, str]:
+    """A drill that was killed once its first record was made, with that one's reference."""
+    drills.through("tests.drilling:DiesAtTheSecond")
+    assert run_manage("drill", check=False).returncode == -9
+    drills.through("http")
+    drill = Drill.objects.get()
+    (reference,) = sent(drill)
+    return drill, reference
+
+
+def test_a_drill_that_died_stays_open_until_its_records_were_counted(
+    drills: Drills, run_manage: Manage
+) -> None:
+    drill, reference = died(drills, run_manage)
+    drills.sandbox.faults("error_before", "GET /invoices", count=None, arg=503)
+    assert f"{drill.stem}, was cut off. Sent and not counted, so a record may be there: {reference}" in (
+        commanded().stderr
+    )
+    assert drills.sandbox.effects(reference) == 1 and not ended(drill)
+    drills.sandbox.clear_faults()
+    assert f"{drill.stem}, was cut off. Void again: INV-" in commanded().stderr
+    assert drills.sandbox.effects(reference) == 0 and ended(drill)
+
+
+def test_a_drill_that_died_elsewhere_is_not_looked_for_here(drills: Drills, run_manage: Manage) -> None:
+    drill, reference = died(drills, run_manage)
+    there = drills.kind().destination
+    there.account, before = "another", there.account
+    there.save(update_fields=["account"])
+    told = commanded().stderr
+    assert f"went to another place. Sent and not counted, so a record may be there: {reference}" in told
+    assert drills.sandbox.effects(reference) == 1 and not ended(drill)
+    there.account = before
+    there.save(update_fields=["account"])
+    commanded()
+    assert drills.sandbox.effects(reference) == 0 and ended(drill)
