@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from ledger.models import Drill, DrillStep, Event, OperationType, database_now
+from ledger.rules import places
 from ledger.rules.drills import LOOKUP, Drilled, Promise, Result, Tried, digest
 
 WHY_MAX = 500
@@ -21,8 +22,8 @@ def begin_drill(kind: OperationType, *, actor: str) -> Drill:
             operation_type=kind,
             actor=actor,
             stem=f"drill/{secrets.token_hex(6)}",
-            rules={**rules, "place": place},
-            rules_digest=digest(rules, place),
+            rules={**rules, "place": place, "where": _whereabouts(kind)},
+            rules_digest=digest(rules, _where(kind)),
             place_digest=digest(place),
         )
         _tell(drill, "drill_begun", actor=actor, reason="Its promises are tried at its destination.")
@@ -31,8 +32,7 @@ def begin_drill(kind: OperationType, *, actor: str) -> Drill:
 
 def is_still_there(drill: Drill) -> bool:
     """Say whether the type of a drill still goes to where the drill was begun, by whichever connector."""
-    now, then = _place(drill.operation_type), drill.rules["place"]
-    return {**now, "connector": None} == {**then, "connector": None}
+    return bool(drill.rules.get("where") == _whereabouts(drill.operation_type))
 
 
 def note_sending(drill: Drill, references: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ def _counted(kind: OperationType, latest: Sequence[DrillStep]) -> Drilled:
     broken: dict[Promise, date] = {}
     for step in latest:
         promise, on = Promise(step.promise), step.at.astimezone(settings.DISPLAY_ZONE).date()
-        if step.tried == Tried.HELD and step.drill.rules_digest == digest(_rules(kind), _place(kind)):
+        if step.tried == Tried.HELD and step.drill.rules_digest == digest(_rules(kind), _where(kind)):
             held[promise] = on
         elif step.tried == Tried.BROKEN and _still_counts(promise, step.drill, kind):
             broken[promise] = on
@@ -120,13 +120,24 @@ def _rules(kind: OperationType) -> dict[str, object]:
 
 
 def _place(kind: OperationType) -> dict[str, object]:
-    """Return where a type goes: another account, or another address, has made none of its promises yet."""
+    """Return at whose address and account a type makes its effects: there a refutation stands."""
     there = kind.destination
     return {
         "connector": there.connector,
         "account": there.account,
         "base_url": there.connection.get("base_url"),
     }
+
+
+def _where(kind: OperationType) -> dict[str, object]:
+    """Return all that decides where a type goes: a proof counts only as long as none of it changes."""
+    there = kind.destination
+    return places.where({**there.connection, "connector": there.connector, "account": there.account})
+
+
+def _whereabouts(kind: OperationType) -> str:
+    """Return the digest of where a type goes, by whichever connector."""
+    return digest({**_where(kind), "connector": None})
 
 
 def _tell(drill: Drill, kind: str, *, actor: str, reason: str, **data: object) -> None:

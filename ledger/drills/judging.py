@@ -1,7 +1,9 @@
 """What the evidence of a drill says of each promise; what could not be tried has not held."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
+from ledger.drills.probe import Heard
 from ledger.drills.trying import AT_ONCE, NEARLY, Evidence
 from ledger.models import OperationType
 from ledger.rules.drills import Promise, Result, Tried
@@ -132,10 +134,20 @@ def _changed_data(kind: OperationType, evidence: Evidence) -> Result:
 def _at_once(kind: OperationType, evidence: Evidence) -> Result:
     if "at-once" not in evidence.heard:
         return _untried(Promise.AT_ONCE, "One key had made two records already.")
+    if len(evidence.made("at-once")) < 2 and not _overlapping(evidence.heard["at-once"]):
+        return _untried(
+            Promise.AT_ONCE, "No two of the ten were under way at once: its rate keeps them apart."
+        )
     rate = kind.destination.reach.rate
     limited = rate.per_second is not None or (rate.concurrency or AT_ONCE) < AT_ONCE
     how = "as close together as its rate allows" if limited else "at once"
     return _one_record(Promise.AT_ONCE, evidence, "at-once", sent=f"Ten under one key, {how},")
+
+
+def _overlapping(heard: list[Heard]) -> bool:
+    """Say whether any two sends were under way at the same time."""
+    spans = sorted(one.span for one in heard if not one.unsent)
+    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
 def _lost(evidence: Evidence) -> Result:

@@ -1,5 +1,6 @@
 """One thing that a drill sends: an operation in all but the ledger, with a reference that only drills use."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,8 @@ class Heard:
     report: Report
     silent: bool = False
     failed: bool = False
+    span: tuple[float, float] = (0.0, 0.0)
+    """When it began and was over, by this process's own clock; what it waited for its turn is not in it."""
 
     @property
     def taken(self) -> bool:
@@ -131,7 +134,7 @@ class Range:
             timeout_s=self.kind.destination.reach.timeout_s,
             hang_up=hang_up,
         )
-        answer, failed = self._answer(request)
+        answer, failed, span = self._answer(request)
         report = classify(
             answer,
             contract=contract,
@@ -142,15 +145,22 @@ class Range:
             call=call,
             match=lookups.match_of(operation),
         )
-        return Heard(report, silent=answer.stage == "silent" and not failed, failed=failed)
+        return Heard(report, silent=answer.stage == "silent" and not failed, failed=failed, span=span)
 
-    def _answer(self, request: SendRequest) -> tuple[Answer, bool]:
-        """Return what came back, and whether the connector failed."""
-        destination = self.kind.destination
+    def _answer(self, request: SendRequest) -> tuple[Answer, bool, tuple[float, float]]:
+        """Return what came back, whether the connector failed, and from when to when it was under way."""
+        destination, failed = self.kind.destination, False
+        began = over = time.monotonic()
         try:
             with admitted(destination, wait_s=PATIENCE_S) as pace:
-                return connector_for(destination, pace).send(request), False
+                pace.wait(within_s=PATIENCE_S)
+                began = time.monotonic()
+                try:
+                    answer = connector_for(destination, pace).send(request)
+                finally:
+                    over = time.monotonic()  # before its place is free for the next one
         except NoRoom as error:
-            return Answer("not_sent", detail=error.detail), False
+            answer = Answer("not_sent", detail=error.detail)
         except Exception as error:  # noqa: BLE001 - any connector may be plugged in; what it raises proves nothing
-            return Answer("silent", detail=f"The connector failed ({type(error).__name__})."), True
+            answer, failed = Answer("silent", detail=f"The connector failed ({type(error).__name__})."), True
+        return answer, failed, (began, over)

@@ -19,7 +19,10 @@ class Drill(models.Model):
     stem = models.CharField(max_length=30, unique=True)
     """What the references of all that it makes begin with."""
     rules = models.JSONField()
-    """Contract and calls as they were, and the place: connector, account and address."""
+    """Contract and calls as they were, the place, and a digest of all that decides where calls arrive.
+
+    The place: connector, account and address.
+    """
     rules_digest = models.CharField(max_length=64)
     place_digest = models.CharField(max_length=64)
     begun_at = models.DateTimeField(db_default=TieoutNow())

@@ -10,6 +10,7 @@ from ledger.models import Automation, Destination, Event, OperationType, TieoutN
 from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.paths import dotted
+from ledger.rules.places import LOOKED_AT
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import (
     CALLS,
@@ -27,10 +28,6 @@ from reconcile.models import Plan
 ACTOR = "configure"
 OWN_LEASE_MARGIN_S = 10
 
-LOOKED_AT = frozenset({"base_url", "account", "auth", "connector", "options", "proxy", "tls", "url"}) | {
-    *("path", "pattern", "format", "encoding", "separator", "as_of")
-}
-"""What of a destination decides where a look-up arrives and what it may see."""
 LOOKED_WITH = frozenset({"send", "lookup", "record", "destination"})
 """What of a type decides what is written to be found again, and how a look-up asks and reads."""
 UNPROVED: dict[str, Any] = {"lookup_proved_at": None, "lookup_changed_at": TieoutNow()}

@@ -6,6 +6,8 @@
 | a lost answer, and no way to look            | that nothing was made                                  |
 | what was sent, by name, and no way to count  | that no more was made                                  |
 | the connector failed at the lost answer      | that an answer was lost                                |
+| sends that the rate kept apart               | what ten at once do, nor that the key was drilled      |
+| other credentials, proxy, options            | that anything held there                               |
 | a drill that died, and no way to look        | that its record is gone; it stays open                 |
 | a drill that died, from another place        | that its record is gone; it stays open                 |
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.actions import drilled
 from ledger.models import Drill, DrillStep, OperationType
 from tests.databases import Database
 from tests.drilling import Drills, broken, commanded, held, hindered
@@ -67,6 +70,31 @@ def test_a_connector_that_failed_has_lost_no_answer(drills: Drills) -> None:
     assert hindered(done) == {"lost_answer"}
     (why,) = [one.why for one in done.results if one.promise == "lost_answer"]
     assert "The connector failed (NotImplementedError)." in why
+
+
+def test_sends_that_never_overlap_are_not_ten_at_once(drills: Drills) -> None:
+    there = drills.kind().destination
+    there.connection = {**there.connection, "rate": {"concurrency": 1}}
+    there.save(update_fields=["connection"])
+    done = drills.run()
+    assert "at_once" not in held(done) | broken(done) | hindered(done)
+    assert {"same_key", "lost_answer"} <= held(done)
+    assert drilled(drills.kind()).key_held_on is None
+
+
+def test_with_other_credentials_nothing_has_held_yet(drills: Drills) -> None:
+    drills.run()
+    kind = drills.kind()
+    assert drilled(kind).key_held_on is not None
+    before = kind.destination.connection
+    for changed in (
+        {"auth": {"kind": "bearer", "token": "env:LIVE_TOKEN"}},
+        {"options": {"host": "live"}},
+        {"proxy": "http://other:3128"},
+        {"tls": {"ca": "file:/other.pem"}},
+    ):
+        kind.destination.connection = {**before, **changed}
+        assert drilled(kind).held == {}, changed
 
 
 def died(drills: Drills, run_manage: Manage) -> tuple[Drill, str]:
