@@ -20,6 +20,7 @@ from ledger.rules.calls import (
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Seconds, Secrets, Section, check_expression
 from ledger.rules.layers import Layer
+from ledger.rules.saying import check_key, check_told
 from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
@@ -98,8 +99,8 @@ class AutomationHead(Section):
     types: tuple[str, ...] = ()
     retries: Text300 = ""
     layers: tuple[SaidLayer, ...] = Field((), max_length=10)
-    stable_key: Text300 = ""
-    last_failure: Text300 = ""
+    stable_key: Annotated[Text300, AfterValidator(check_key)] = ""
+    last_failure: Annotated[Text300, AfterValidator(check_told)] = ""
     owner: Annotated[str, StringConstraints(max_length=100)] = ""
 
 

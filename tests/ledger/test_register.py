@@ -6,7 +6,7 @@
 | its key                  | a template, every automation's word   | not said; under two keys | said: none  |
 | an automation's retries  | one call; many that one key makes one | not said, not counted    | past Tieout |
 | its key                  | its word, or templates                | not said                 | said: none  |
-| its last failure         | somebody                              | not said; a log          |             |
+| its last failure         | somebody                              | not said; a log          | nobody      |
 """
 
 from dataclasses import replace
@@ -204,7 +204,10 @@ def test_the_retries_of_an_automation(change: dict[str, Any], expected: tuple[st
 @pytest.mark.parametrize(
     ("change", "state", "words"),
     [
-        ({}, "completed", "stable, as said"),
+        ({}, "said", "stable, as said"),
+        ({"stable_key": "unknown"}, "uncertain", "not known"),
+        ({"stable_key": "none yet"}, "uncertain", "not known"),
+        ({"stable_key": "a new UUID each time"}, "uncertain", "not known"),
         ({"stable_key": ""}, "completed", "stable"),
         ({"stable_key": "", "types": ("invoice.create", "reminder.send")}, "uncertain", "not said"),
         ({"stable_key": "", "types": ()}, "uncertain", "not said"),
@@ -220,10 +223,14 @@ def test_the_key_of_an_automation(change: dict[str, Any], state: str, words: str
 @pytest.mark.parametrize(
     ("last_failure", "state"),
     [
-        ("mail to shop@example.com", "completed"),
-        ("the operations team's pager", "completed"),
-        ("its log, and mail to shop@example.com", "completed"),
-        ("the catalogue team", "completed"),
+        ("mail to shop@example.com", "said"),
+        ("the operations team's pager", "said"),
+        ("its log, and mail to shop@example.com", "said"),
+        ("the catalogue team", "said"),
+        ("none", "failed"),
+        ("unknown", "uncertain"),
+        ("n/a", "uncertain"),
+        ("it goes nowhere", "uncertain"),
         ("its own log", "uncertain"),
         ("Nobody", "uncertain"),
         ("", "uncertain"),
@@ -239,7 +246,7 @@ def test_a_type_of_callers_rests_on_what_they_say() -> None:
     assert 'No automation is registered for it: add "reminder.send" to the types of one.' in seen(alone)
     with_one = said(MAILER)["reminder.send"]
     assert with_one.in_order
-    assert checks(with_one)[1] == ("completed", "Key: stable, as said · order number and version")
+    assert checks(with_one)[1] == ("said", "Key: stable, as said · “order number and version”")
     assert "no try follows one in doubt by itself" in with_one.promise
     assert "what repeats a call beneath its claim, such as an HTTP library" in with_one.beyond
     unsaid = said(MAILER, replace(MAILER, name="b", title="B", stable_key=""))["reminder.send"]

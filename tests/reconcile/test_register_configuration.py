@@ -70,6 +70,40 @@ def test_a_layer_that_says_nothing_is_refused_with_its_line_and_how_to_write_it(
     assert not Automation.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        *((f'stable_key = "{text}"', "does not say what its key is made of") for text in (
+            "none yet", "a new UUID each time", "n/a", "not known", "No", "?", "UUID", "random",
+        )),
+        *((f'last_failure = "{text}"', "does not say who is told") for text in (
+            "n/a", "not known", "Nobody", "-", "tbd", "unknown so far",
+        )),
+    ],
+)  # fmt: skip
+def test_a_near_miss_of_none_and_unknown_is_refused_with_the_word_to_write(
+    database: Database, tmp_path: Path, line: str, said: str
+) -> None:
+    stderr, file = StringIO(), tmp_path / "register.toml"
+    file.write_text(f"[automations.shop]\n{line}\n")
+    with pytest.raises(SystemExit):
+        call_command("configure", str(file), stderr=stderr)
+    assert f'{said}.\n    Write "none" where ' in stderr.getvalue()
+    assert not Automation.objects.exists()
+
+
+def test_the_two_words_and_words_that_only_begin_like_them_are_taken(
+    database: Database, tmp_path: Path
+) -> None:
+    for key, told in (
+        ("unknown", "unknown"), ("None", "none"), ("UUID of the order", "no-reply mail to shop@example.com"),
+        ("note number", "the notification channel"), ("order no. and version", "the Navigator team"),
+    ):  # fmt: skip
+        say(tmp_path, f'[automations.shop]\nstable_key = "{key}"\nlast_failure = "{told}"\n')
+        shop = Automation.objects.get()
+        assert (shop.stable_key, shop.last_failure) == (key, told)
+
+
 def test_check_prints_the_register_of_what_the_file_says_and_changes_nothing(
     database: Database, tmp_path: Path
 ) -> None:

@@ -50,8 +50,11 @@ def test_what_was_said_stands_beside_what_was_seen(durban: stories.Durban, tmp_p
     assert (
         "3 by platform × 2 by connector = up to 6 calls for one event; Tieout makes one of them count" in shop
     )
-    assert "Key: stable, as said order number and version" in shop
-    assert "Last failure: mail to shop@example.com" in shop
+    assert "Key: stable, as said “order number and version”" in shop
+    assert "Last failure: “mail to shop@example.com”, as said" in shop
+    html = browser_of("vic").get("/register/").content.decode()
+    checks = html.partition("<h3>Web shop connector</h3>")[2].partition("</ul>")[0]
+    assert checks.count('data-state="said"><svg class="i" aria-hidden="true"><use href="#unchecked"/>') == 2
     assert "Create invoice: 3 operations handed over of late." in shop
     old = entry("Older connector")
     assert "A lost answer can make up to 4 invoices." in old and "Key: none" in old

@@ -2,10 +2,11 @@
 
 import re
 
+from ledger.rules import saying
 from ledger.rules.layers import calls_of, multiplied
-from ledger.rules.register.entries import Check, Entry, Seen, listed, several
+from ledger.rules.register.entries import ANSWERED, Check, Entry, Seen, listed, several
 from ledger.rules.register.facts import AutomationFacts, Facts, Traffic, TypeFacts
-from ledger.rules.register.types import NO_KEY, QUESTIONS, made_of, tries
+from ledger.rules.register.types import QUESTIONS, made_of, tries
 
 _UNREAD = re.compile(r"\b(logs?|log ?files?|nobody|nowhere|none)\b", re.IGNORECASE)
 """Words of a place in which a last failure may lie unread."""
@@ -17,7 +18,7 @@ def automation_entry(one: AutomationFacts, facts: Facts) -> Entry:
     key = _key(one, kinds, through=through)
     makes = [f"{kind.label} at {kind.destination}" for kind in kinds] or ["no operation type is named"]
     who = f"run by {one.owner}" if one.owner else ""
-    checks = (_retries(one, kinds, through=through, stable=key.state == "completed"), key, _last_failure(one))
+    checks = (_retries(one, kinds, through=through, stable=key.state in ANSWERED), key, _last_failure(one))
     promise, beyond = _promise(one, kinds, through=through)
     answers = _answers(one, kinds, checks=checks) if through else _outside(kinds, checks)
     return Entry(
@@ -66,10 +67,12 @@ def _retries(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool, sta
 
 def _key(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool) -> Check:
     about = "Key"
-    if one.stable_key.casefold() in NO_KEY:
+    if saying.says(one.stable_key, saying.NONE):
         return Check(about, "failed", "none", "each repeat looks new")
+    if saying.is_key(one.stable_key):
+        return Check(about, "said", "stable, as said", f"“{one.stable_key}”")
     if one.stable_key:
-        return Check(about, "completed", "stable, as said", one.stable_key)
+        return Check(about, "uncertain", "not known", f"ask {_ask(one)} what its key is made of: stable_key")
     templates = dict.fromkeys(kind.key_template for kind in kinds)
     if through and templates and all(templates):
         made = listed(list(dict.fromkeys(map(made_of, templates))))
@@ -82,9 +85,14 @@ def _last_failure(one: AutomationFacts) -> Check:
     if not one.last_failure:
         more = f"ask {_ask(one)} who is told of what never reached Tieout"
         return Check(about, "uncertain", "not said", more)
+    if saying.says(one.last_failure, saying.NONE):
+        return Check(about, "failed", "nobody is told", "what never reached Tieout is missed by nobody")
+    if not saying.is_known(one.last_failure):
+        return Check(about, "uncertain", "not known", f"ask {_ask(one)} who is told: last_failure")
+    words = f"“{one.last_failure}”, as said"
     if _UNREAD.search(one.last_failure) and "@" not in one.last_failure:
-        return Check(about, "uncertain", one.last_failure, "does anybody read it?")
-    return Check(about, "completed", one.last_failure)
+        return Check(about, "uncertain", words, "does anybody read it?")
+    return Check(about, "said", words)
 
 
 def _promise(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool) -> tuple[str, str]:

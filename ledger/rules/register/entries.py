@@ -5,10 +5,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["completed", "uncertain", "failed"]
-"""In order, to be asked about, or wrong."""
+State = Literal["completed", "said", "uncertain", "failed"]
+"""In order, in order by people's word alone, to be asked about, or wrong."""
+ANSWERED: frozenset[State] = frozenset({"completed", "said"})
 WIDTH = 100
-_MARKS = {"completed": "ok ", "uncertain": "ask", "failed": "NO "}
+_MARKS = {"completed": "ok ", "said": "say", "uncertain": "ask", "failed": "NO "}
 _UNITS_S = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 
@@ -46,7 +47,7 @@ class Entry:
     @property
     def in_order(self) -> bool:
         """Say whether each check is answered, and nothing that was seen speaks against it."""
-        checked = all(check.state == "completed" for check in self.checks)
+        checked = all(check.state in ANSWERED for check in self.checks)
         return bool(self.checks) and checked and not any(one.flagged for one in self.seen)
 
 

@@ -1,5 +1,6 @@
 """What the register says of an operation type."""
 
+from ledger.rules import saying
 from ledger.rules.guarantees import FROZEN, day, guarantee, whose
 from ledger.rules.register.entries import Check, Entry, Seen, listed, several, span
 from ledger.rules.register.facts import AutomationFacts, Facts, TypeFacts, UnreadableType
@@ -13,8 +14,6 @@ QUESTIONS = (
     "What happens at the limit?",
     "Which try produced the result, and how do we know?",
 )
-NO_KEY = frozenset({"none", "no"})
-"""Words of a section that say that there is no stable key."""
 
 
 def type_entry(kind: TypeFacts, facts: Facts) -> Entry:
@@ -84,13 +83,13 @@ def _key(kind: TypeFacts, makers: list[AutomationFacts]) -> Check:
         return Check(
             about, "completed", "stable", f"{made_of(kind.key_template)}, where its caller sends none"
         )
-    without = [one.title for one in makers if one.stable_key.casefold() in NO_KEY]
+    without = [one.title for one in makers if saying.says(one.stable_key, saying.NONE)]
     if without:
         return Check(about, "failed", "none", f"each repeat of {listed(without)} looks new")
-    unsaid = [one.title for one in makers if not one.stable_key]
+    unsaid = [one.title for one in makers if not saying.is_key(one.stable_key)]
     if makers and not unsaid:
-        said = listed(list(dict.fromkeys(one.stable_key for one in makers)))
-        return Check(about, "completed", "stable, as said", said)
+        said = listed(list(dict.fromkeys(f"“{one.stable_key}”" for one in makers)))
+        return Check(about, "said", "stable, as said", said)
     more = f"ask what {listed(unsaid) if unsaid else 'its caller'} makes it of"
     return Check(about, "uncertain", "not said", more)
 
