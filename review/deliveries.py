@@ -1,6 +1,7 @@
 """What webhooks were told, and what destinations told by theirs, as the page of deliveries shows it."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -8,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.db.models import F, OuterRef, Subquery
 
-from ledger.models import Delivery, Destination, Heard
+from ledger.models import Delivery, Destination, Event, Heard
 from review import wording
 from review.instants import instant
 from review.wording import Badge
@@ -42,9 +43,11 @@ class Row:
     next: str
     again: bool
     """Whether there is anything to send again."""
+    before: datetime | None
+    """When it was first delivered, where it was sent again since."""
 
     @classmethod
-    def of(cls, delivery: Delivery, now: datetime) -> Self:
+    def of(cls, delivery: Delivery, now: datetime, *, before: datetime | None) -> Self:
         """Say where one stands."""
         state = State(delivery.state)
         late = state is State.WAITING and delivery.tries > 0
@@ -55,6 +58,7 @@ class Row:
             operation=wording.title(delivery.operation),
             next=_next(delivery, now),
             again=late or state in (State.DELIVERED, State.GIVEN_UP),
+            before=before,
         )
 
 
@@ -85,7 +89,8 @@ def page(view: str, before: str, now: datetime) -> Page:
     asked = {"view": view} if view else {}
     more = len(found) > SHOWN
     earlier = f"?{urlencode({**asked, 'before': found[SHOWN - 1].uid})}" if more else ""
-    return Page([Row.of(one, now) for one in found[:SHOWN]], view, earlier)
+    before = _delivered_before(found)
+    return Page([Row.of(one, now, before=before.get(one.uid)) for one in found[:SHOWN]], view, earlier)
 
 
 def told_to_us() -> list[Destination]:
@@ -99,6 +104,18 @@ def told_to_us() -> list[Destination]:
             last_refused=F("unsigned__last_at"),
         ).order_by("title")
     )
+
+
+def _delivered_before(found: Sequence[Delivery]) -> dict[uuid.UUID, datetime]:
+    """Return when deliveries were first delivered that were sent again afterwards, by their ids."""
+    asked = Event.objects.filter(operation=None, kind="told_again")
+    asked = asked.filter(data__delivery__in=[str(one.uid) for one in found])
+    first: dict[uuid.UUID, datetime] = {}
+    for data in asked.order_by("id").values_list("data", flat=True):
+        at = data.get("before", {}).get("delivered_at")
+        if at:
+            first.setdefault(uuid.UUID(data["delivery"]), datetime.fromisoformat(at))
+    return first
 
 
 def _next(delivery: Delivery, now: datetime) -> str:

@@ -3,7 +3,8 @@
 import time
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
 
 from ledger.models import Delivery, Operation, Permit, Webhook, database_now
 from ledger.rules.webhooks import GIVEN_UP_S, GONE, pause_s, rest_s
@@ -38,7 +39,10 @@ def deliver(webhook_id: int) -> int:
 
 
 def give_up_old() -> int:
-    """Give up what has waited longer than any back-off for a receiver that does not answer."""
+    """Give up what has waited longer than any back-off for a receiver that does not answer.
+
+    What is asked for again waits anew: its receiver's silence counts from then.
+    """
     since = database_now() - timedelta(seconds=GIVEN_UP_S)
     old = Delivery.objects.filter(state=State.WAITING, made_at__lte=since, webhook__failing_since__lte=since)
     return old.update(state=State.GIVEN_UP, due_at=None, words=TOO_OLD)
@@ -83,7 +87,8 @@ def _rest(webhook: Webhook, now: datetime) -> None:
     failures = webhook.failures + 1
     Webhook.objects.filter(pk=webhook.pk).update(
         failures=failures,
-        failing_since=webhook.failing_since or now,
+        # As it stands now: who asked for one again in the meantime has let the silence count anew.
+        failing_since=Coalesce("failing_since", Value(now)),
         rests_until=now + timedelta(seconds=rest_s(failures)),
     )
 

@@ -264,6 +264,33 @@ def test_what_waited_longer_than_any_back_off_for_a_dead_receiver_is_given_up_un
     assert states()[3][0] == DELIVERED
 
 
+def test_what_is_sent_again_after_a_long_outage_is_tried_and_has_three_days_anew(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url)
+    shop.status = 500
+    for order in range(2):
+        done(durban, order)
+    deliver()
+    durban.clock.advance(81 * 3600)
+    deliver()
+    first, second = Delivery.objects.order_by("pk")
+    for uid, status in ((first.uid, 500), (second.uid, 204)):
+        assert actions.send_again(uid, actor="ada")
+        shop.status = status
+        deliver()
+    assert [state for state, _, _ in states()] == [WAITING, DELIVERED]
+    shop.status = 500
+    done(durban, 2)
+    deliver()
+    durban.clock.advance(79 * 3600)
+    deliver()
+    assert GIVEN_UP not in [state for state, _, _ in states()]
+    durban.clock.advance(2 * 3600)
+    sweeping.sweep()
+    assert states()[0][0] == states()[2][0] == GIVEN_UP
+
+
 def test_a_dead_receiver_keeps_no_other_one_waiting(durban: stories.Durban, shop: Receiver) -> None:
     with socket.create_server(("127.0.0.1", 0)) as dead:
         refusing = f"http://127.0.0.1:{dead.getsockname()[1]}/"
@@ -312,13 +339,21 @@ def test_it_is_sent_again_under_the_same_id_when_an_administrator_asks(
     hooked(shop.url)
     done(durban, 483)
     deliver()
-    uid = Delivery.objects.get().uid
+    delivered = Delivery.objects.get()
+    assert delivered.delivered_at is not None
+    uid = delivered.uid
     assert actions.send_again(uid, actor="ada")
     assert not actions.send_again(uid, actor="ada"), "it is due already"
     deliver()
     assert len({one.name for one in shop.got}) == 1 and len(shop.got) == 2
     event = Event.objects.get(kind="told_again")
     assert (event.actor, event.data["delivery"]) == ("ada", str(uid))
+    assert event.data["before"] == {
+        "state": DELIVERED,
+        "tries": 1,
+        "http_status": 204,
+        "delivered_at": delivered.delivered_at.isoformat(),
+    }
     assert Delivery.objects.get().state == DELIVERED
 
 

@@ -91,6 +91,16 @@ def test_an_administrator_sends_again_and_two_clicks_are_one(durban: stories.Dur
     assert "There is no such delivery." in gone
 
 
+def test_one_that_was_delivered_and_is_sent_again_says_so(durban: stories.Durban, shop: Receiver) -> None:
+    in_each_state(durban, shop)
+    ada, taken = browser_of("ada"), Delivery.objects.get(state="delivered")
+    assert "Delivered before" not in page_of("vic")
+    ada.post(f"/deliveries/{taken.uid}/again/")
+    assert page_of("vic").count("Delivered before, <time") == 1
+    ada.post(f"/deliveries/{Delivery.objects.get(state='given_up').uid}/again/")
+    assert page_of("vic").count("Delivered before, <time") == 1
+
+
 def test_nobody_else_sends_again_and_the_page_says_who_does(durban: stories.Durban, shop: Receiver) -> None:
     in_each_state(durban, shop)
     lost = Delivery.objects.get(state="given_up")
