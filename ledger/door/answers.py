@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.http import HttpRequest, HttpResponse
 
 from ledger import actions
-from ledger.models import Attempt, Operation, database_now
+from ledger.models import ApiToken, Attempt, Operation, database_now
 from ledger.rules import money
 from ledger.rules.states import State
 
@@ -107,8 +107,17 @@ def _link(request: Site, other: Operation | None) -> dict[str, Any] | None:
     return {"id": str(other.uid), "key": other.key, "state": other.state, "page": page(request, other)}
 
 
+def shows_first(request: Site, operation: Operation) -> bool:
+    """Say whether who asks may learn of what an operation comes after: its type may be another one."""
+    token, first = getattr(request, "auth", None), operation.after
+    if not isinstance(token, ApiToken) or not token.types or first is None:
+        return True
+    same = first.operation_type_id == operation.operation_type_id
+    return same or token.allows(first.operation_type.name)
+
+
 def _after(request: Site, operation: Operation) -> dict[str, Any] | None:
-    if operation.after_id is None:
+    if operation.after_id is None or not shows_first(request, operation):
         return None
     first = actions.standing_first(operation)
     linked = _link(request, first)

@@ -47,7 +47,7 @@ def page(asked: ListIn, kinds: Sequence[OperationType]) -> Page:
     """Return what was asked for of these types, from the cursor on."""
     found = sorted(_found(asked, kinds), key=_place)
     cut = found[: asked.limit]
-    prefetch_related_objects(cut, "corrects", "after")
+    prefetch_related_objects(cut, "corrects", "after__operation_type")
     return Page(cut, cursors.write(_place(cut[-1])) if len(found) > len(cut) else None)
 
 

@@ -16,6 +16,8 @@ from ledger.rules.errors import Conflict, InFlight, NotFound, OnHold, TieoutErro
 from ledger.rules.following import Earlier
 from ledger.rules.states import State
 
+ELSEWHERE = "It comes after an operation of a type that this token does not cover."
+
 
 def require(request: HttpRequest, handed: SubmissionIn) -> None:
     """Raise TypeNotAllowed where the token does not cover a type that is named; no key is looked up."""
@@ -76,12 +78,14 @@ def refused(request: HttpRequest, reply: Reply) -> HttpResponse:
 
 def refusal(request: HttpRequest, reply: Reply) -> TieoutError:
     """Return why nobody may go ahead: something else goes on with it, or a person decides first."""
-    told = _told(request, reply)
+    told, reason = _told(request, reply), reply.reason
+    if not answers.shows_first(request, reply.operation):
+        reason = ELSEWHERE  # the reason may name it
     if reply.decision == "hold":
-        return OnHold(f"{reply.reason} Decide at {told['case']}", **told)
+        return OnHold(f"{reason} Decide at {told['case']}", **told)
     kind = InFlight if reply.operation.state == State.RUNNING else Waiting
     when = f" Ask again at {told['retry_at']}." if reply.retry_at else ""
-    return kind(f"{reply.reason}{when}", **told)
+    return kind(f"{reason}{when}", **told)
 
 
 def _told(request: HttpRequest, reply: Reply) -> dict[str, Any]:

@@ -284,7 +284,9 @@ class OperationOut(Given):
     first_cause: str | None
     corrects: LinkOut | None = Field(description="What it was made to put right.")
     correction: LinkOut | None = Field(description="What stands in its place, the latest correction.")
-    after: AfterOut | None = Field(description="What has to be done first.")
+    after: AfterOut | None = Field(
+        description="What has to be done first; null where the token does not cover its type."
+    )
     accepted_at: datetime
     updated_at: datetime
     page: str

@@ -105,6 +105,34 @@ def test_a_token_of_the_one_type_learns_nothing_of_the_other(api: Api) -> None:
     assert refund(api.other("refund.pay", "reminder.send"), new_key("post"), after(there)).status_code == 201
 
 
+def test_a_token_of_the_one_type_is_not_told_what_its_operation_comes_after(api: Api) -> None:
+    first, key, other = new_key("draft"), new_key("post"), api.other("refund.pay")
+    api.claimed(first)
+    refund(api, key, after(first))
+    shown = api.find(key=key)["items"][0]
+    read = f"operations/{shown['id']}"
+    both = api.other("refund.pay", "reminder.send")
+    for token in (api, both):
+        assert token.find(key=key)["items"][0]["after"] == token.get(read).json()["after"] == shown["after"]
+    assert shown["after"]["key"] == first
+    hidden = [other.find(key=key), other.get(read).json()]
+    operation = Operation.objects.get(key=key)
+    actions.cancel(operation.pk, actor="ann", reason="Not needed.", command_id=uuid.uuid4())
+    body = {"payload": {**PAYLOAD, "note": "anew"}, "who": "ann", "why": "Needed after all."}
+    made = other.post(f"{read}/correction", body)
+    assert made.status_code == 201, made.text
+    claim = {"type": "refund.pay", "key": made.json()["operation"]["key"]}
+    refused = problem(other.post("operations/claim", claim), 409, "waiting")
+    assert refused["detail"].startswith(
+        "It comes after an operation of a type that this token does not cover."
+    )
+    batch = other.post("operations/claim-batch", {"items": [claim]}).json()
+    assert batch["items"][0]["status"] == 409
+    hidden += [made.json(), refused, batch]
+    assert first not in str(hidden) and shown["after"]["id"] not in str(hidden)
+    assert refused["operation"]["after"] is None
+
+
 def test_what_cannot_come_after_is_refused(api: Api) -> None:
     key, first = new_key("post"), new_key("draft")
     unknown = problem(refund(api, key, after(first)), 409, "after-unknown")
