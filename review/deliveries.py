@@ -89,8 +89,8 @@ def page(view: str, before: str, now: datetime) -> Page:
     asked = {"view": view} if view else {}
     more = len(found) > SHOWN
     earlier = f"?{urlencode({**asked, 'before': found[SHOWN - 1].uid})}" if more else ""
-    before = _delivered_before(found)
-    return Page([Row.of(one, now, before=before.get(one.uid)) for one in found[:SHOWN]], view, earlier)
+    known = _delivered_before(found)
+    return Page([Row.of(one, now, before=known.get(one.uid)) for one in found[:SHOWN]], view, earlier)
 
 
 def told_to_us() -> list[Destination]:

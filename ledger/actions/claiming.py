@@ -2,11 +2,13 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import IntegrityError
 from psycopg.rows import DictRow
 
 from ledger.actions import resolving, statements
@@ -18,9 +20,12 @@ from ledger.rules import tokens
 from ledger.rules.contracts import first_contract
 from ledger.rules.decisions import Next, new_generation
 from ledger.rules.digests import same
-from ledger.rules.errors import NotFound, StaleToken, StartedElsewhere
+from ledger.rules.errors import LostRace, NotFound, StaleToken, StartedElsewhere
 from ledger.rules.facts import Facts
 from ledger.rules.states import CaseKind, State
+
+NOT_DONE = "what it comes after is not done"
+"""In these words the database refuses a claim."""
 
 
 @dataclass(frozen=True)
@@ -144,23 +149,35 @@ def _move(
     reason = "A permit is spent." if permit else "Its next try is due."
     if fresh:
         reason += " Under a new key: every try before is proved not done, and the old key would not serve."
-    change(
-        operation,
-        kind="claimed",
-        actor=attempt.actor,
-        reason=reason,
-        to=State.RUNNING,
-        attempt=attempt,
-        data={"number": attempt.number, "generation": generation},
-        lease_until=attempt.lease_until,
-        attempt_count=attempt.number,
-        generation=generation,
-        idempotency_key=attempt.idempotency_key,
-        first_sent_at=first_sent_at or attempt.started_at,
-        contract_first=operation.contract_first or kind.contract,
-        account_first=(not fresh and operation.account_first) or kind.destination.account,
-        **_built_on(operation),
-    )
+    with _first_unchanged():
+        change(
+            operation,
+            kind="claimed",
+            actor=attempt.actor,
+            reason=reason,
+            to=State.RUNNING,
+            attempt=attempt,
+            data={"number": attempt.number, "generation": generation},
+            lease_until=attempt.lease_until,
+            attempt_count=attempt.number,
+            generation=generation,
+            idempotency_key=attempt.idempotency_key,
+            first_sent_at=first_sent_at or attempt.started_at,
+            contract_first=operation.contract_first or kind.contract,
+            account_first=(not fresh and operation.account_first) or kind.destination.account,
+            **_built_on(operation),
+        )
+
+
+@contextmanager
+def _first_unchanged() -> Iterator[None]:
+    """Tell the database's refusal as a race: what comes first is not locked, and moved since it was read."""
+    try:
+        yield
+    except IntegrityError as error:
+        if NOT_DONE not in str(error):
+            raise
+        raise LostRace("What it comes after has just changed. Ask again.") from None
 
 
 def _built_on(operation: Operation) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
 from ledger.models.pause import Pause
-from ledger.rules.states import EFFECT, UNFINISHED, Evidence, Outcome, State
+from ledger.rules.states import EFFECT, UNFINISHED, CaseKind, Evidence, Outcome, State
 
 GOES_ON = (State.UNCERTAIN, State.FAILED)
 """States from which a permit leads to another try."""
@@ -70,11 +70,14 @@ class OperationQuerySet(models.QuerySet["Operation"]):
         permits = Permit.objects.open().filter(
             Q(operation=models.OuterRef("after")) | Q(operation__corrects=original)
         )
+        # Held for anything else, it waits for a person, whatever becomes of the first.
+        itself = Operation.objects.filter(pk=models.OuterRef("pk"))
+        asked = itself.filter(cases__kind=CaseKind.FIRST, cases__closed_at=None)
         done, failed = _first_is(State.COMPLETED), _first_is(State.FAILED)
         return self.filter(state=State.PENDING, after__isnull=False).filter(
             Q(done | failed, held_at=None, next_try_at=None)
             | Q(~done, held_at=None, next_try_at__isnull=False)
-            | Q(~failed | models.Exists(permits), held_at__isnull=False)
+            | Q(~failed | models.Exists(permits), models.Exists(asked), held_at__isnull=False)
         )
 
     def out_of_lease(self, now: datetime) -> Self:

@@ -12,13 +12,15 @@
 """
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from ledger import actions
-from ledger.actions import Correction, Reply
+from ledger.actions import Correction, Reply, claiming
 from ledger.models import Operation, OperationType
 from ledger.rules import errors
 from ledger.rules.decisions import Next
@@ -27,6 +29,7 @@ from ledger.rules.states import CaseKind, State
 from ledger.worker.sweep import Sweep
 from tests import factories as make
 from tests.databases import Clock, Database
+from tests.ledger.sessions import in_thread
 from tests.ledger.trails import kinds, sound
 
 DRAFT, POST = "draft/483", "post/483"
@@ -297,6 +300,29 @@ def reopened(first: Operation, clock: Clock) -> None:
     assert make.again(first).state == State.UNCERTAIN
 
 
+def test_what_changes_between_the_reading_and_the_claim_is_a_race_and_nothing_is_claimed(
+    drafts: OperationType, posts: OperationType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = draft(drafts, make.done("DR-1"))
+    claim_locked = claiming.claim_locked
+
+    def too_late(*given: Any) -> Any:
+        """Claim, after somebody else was quicker on a connection of their own."""
+        with ThreadPoolExecutor(1) as pool:
+            held = partial(actions.hold, first.pk, kind=CaseKind.SEVERAL, actor="ann", reason="Two of them.")
+            in_thread(held, pool).result(20)
+        return claim_locked(*given)
+
+    monkeypatch.setattr(claiming, "claim_locked", too_late)
+    with pytest.raises(errors.LostRace, match="What it comes after has just changed"):
+        asked(posts)
+    assert (errors.LostRace.status, errors.LostRace.retry) == (409, "wait")
+    monkeypatch.undo()
+    operation = waiting(posts)
+    assert not operation.attempts.exists()
+    sound(operation)
+
+
 def test_found_missing_it_keeps_waiting_what_was_not_sent(
     drafts: OperationType, posts: OperationType, clock: Clock
 ) -> None:
@@ -428,6 +454,7 @@ def test_seen_there_before_its_turn_it_is_held_and_done_once_it_may_be(
         CaseKind.THERE_AFTER_ALL,
         State.PENDING,
     )
+    assert not Operation.objects.to_follow().exists(), "nobody but a person goes on with it"
     actions.record(claim[1].uid, token=claim[2], report=make.done("DR-1"), actor="api:shop")
     make.looked(operation, make.there(operation, "POST-1"))
     assert sound(operation).state == State.COMPLETED
