@@ -1,14 +1,19 @@
 """Empties the outbox for one webhook at a time: at least once, with marks after the answer."""
 
+import logging
 import time
 from datetime import datetime, timedelta
 
+from django.db import InterfaceError, OperationalError
 from django.db.models import F, Value
 from django.db.models.functions import Coalesce
 
 from ledger.models import Delivery, Operation, Permit, Webhook, database_now
 from ledger.rules.webhooks import GIVEN_UP_S, GONE, pause_s, rest_s
 from ledger.webhooks.posting import TIMEOUT_S, Answered, post
+from ledger.worker.words import in_words
+
+log = logging.getLogger(__name__)
 
 WORK_S = 30.0
 """How long a task goes on with new deliveries, so that the queue's worker comes free again."""
@@ -17,6 +22,8 @@ BUSY_S = WORK_S + 2 * TIMEOUT_S
 NOT_YET = timedelta(seconds=60)
 State = Delivery.State
 NOTHING_LEFT = "The permit is no longer open: there is nothing to tell."
+NOT_WANTED = "Its webhook no longer takes this: its events or types have changed."
+NOT_BUILT = "It could not be put together: what went wrong is in the worker's log."
 TOO_OLD = "Its receiver has not answered for three days."
 
 
@@ -55,24 +62,54 @@ def _next(webhook_id: int) -> Delivery | None:
 
 def _one(delivery: Delivery) -> bool:
     """Try one delivery and mark what came of it; False where its receiver is to be left alone."""
+    if not _wanted(delivery):
+        _mark(delivery, state=State.GIVEN_UP, due_at=None, words=NOT_WANTED)
+        return True
     if delivery.kind == "permit.open" and not _in_effect(delivery):
         return True
-    answered = post(delivery)
+    try:
+        answered = post(delivery)
+    except (OperationalError, InterfaceError):
+        raise  # the database is lost, which is no fault of this message
+    except Exception as error:  # noqa: BLE001 - whatever it is, those behind it are not to wait for it
+        log.error("Delivery %s: %s", delivery.uid, in_words(error))  # noqa: TRY400
+        _count(delivery, Answered(NOT_BUILT))
+        return True
+    return _told(delivery, answered)
+
+
+def _wanted(delivery: Delivery) -> bool:
+    """Say whether its webhook still wants to be told of this kind and type."""
+    webhook, of = delivery.webhook, delivery.operation.operation_type.name
+    return delivery.kind in webhook.events and (not webhook.types or of in webhook.types)
+
+
+def _told(delivery: Delivery, answered: Answered) -> bool:
+    """Mark what a receiver said; False where it is to be left alone."""
+    if answered.taken:
+        now = database_now()
+        _mark(delivery, state=State.DELIVERED, due_at=None, delivered_at=now, **_tried(answered, now))
+        well = {"failures": 0, "failing_since": None, "rests_until": None}
+        Webhook.objects.filter(pk=delivery.webhook_id).update(**well)
+        return True
+    _rest(delivery.webhook, _count(delivery, answered))
+    return False
+
+
+def _count(delivery: Delivery, answered: Answered) -> datetime:
+    """Count a failed try, and return when it was."""
     now = database_now()
-    tried = {
+    _mark(delivery, **_tried(answered, now), **_after_failure(delivery, answered, now))
+    return now
+
+
+def _tried(answered: Answered, now: datetime) -> dict[str, object]:
+    return {
         "tried_at": now,
         "http_status": answered.status,
         "words": answered.words,
         "tries": F("tries") + 1,
     }
-    if answered.taken:
-        _mark(delivery, state=State.DELIVERED, due_at=None, delivered_at=now, **tried)
-        well = {"failures": 0, "failing_since": None, "rests_until": None}
-        Webhook.objects.filter(pk=delivery.webhook_id).update(**well)
-        return True
-    _mark(delivery, **tried, **_after_failure(delivery, answered, now))
-    _rest(delivery.webhook, now)
-    return False
 
 
 def _after_failure(delivery: Delivery, answered: Answered, now: datetime) -> dict[str, object]:

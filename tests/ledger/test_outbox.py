@@ -15,10 +15,10 @@ from ledger import actions
 from ledger.models import Delivery, Event, Operation, Webhook
 from ledger.rules.states import State
 from ledger.rules.webhooks import PAUSES_S, public
-from ledger.webhooks import outbox, sweeping
+from ledger.webhooks import messages, outbox, sweeping
 from tests import stories
 from tests.databases import Clock
-from tests.receivers import Receiver, hooked, receiving
+from tests.receivers import ALL, Receiver, hooked, receiving
 
 WAITING, DELIVERED, GIVEN_UP, DROPPED = "waiting", "delivered", "given_up", "dropped"
 
@@ -289,6 +289,50 @@ def test_what_is_sent_again_after_a_long_outage_is_tried_and_has_three_days_anew
     durban.clock.advance(2 * 3600)
     sweeping.sweep()
     assert states()[0][0] == states()[2][0] == GIVEN_UP
+
+
+def test_what_a_webhook_no_longer_takes_is_given_up_in_words_and_not_sent(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    hooked(shop.url)
+    lost = done(durban, 1)
+    durban.expired(3)
+    for order, (events, types) in enumerate(
+        ((["operation.held"], []), (ALL, ["reminder.send"]), ([], [])), start=10
+    ):
+        Webhook.objects.update(events=ALL, types=[])
+        done(durban, order)
+        Webhook.objects.update(events=events, types=types)
+        deliver()
+    assert shop.kinds == ["operation.held"]
+    assert states(kind="operation.completed") == [(GIVEN_UP, 0, outbox.NOT_WANTED)] * 4
+    Webhook.objects.update(events=ALL, types=[])
+    assert actions.send_again(Delivery.objects.get(operation=lost).uid, actor="ada")
+    deliver()
+    assert shop.kinds[-1] == "operation.completed"
+    assert states(operation=lost)[0][0] == DELIVERED
+
+
+def test_a_message_that_cannot_be_put_together_keeps_no_other_one_waiting(
+    durban: stories.Durban, shop: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooked(shop.url)
+    broken, whole = done(durban, 1), done(durban, 2)
+    body = messages.body
+
+    def breaking(delivery: Delivery) -> bytes:
+        """Build it, but for the first one."""
+        return body(delivery) if delivery.operation_id != broken.pk else bytes("\ud800", "utf-8")
+
+    monkeypatch.setattr(messages, "body", breaking)
+    deliver()
+    assert states(operation=whole)[0][0] == DELIVERED
+    assert states(operation=broken) == [(WAITING, 1, outbox.NOT_BUILT)]
+    assert Webhook.objects.get().rests_until is None, "the receiver has done nothing wrong"
+    monkeypatch.undo()
+    durban.clock.advance(6)
+    deliver()
+    assert states(operation=broken)[0][:2] == (DELIVERED, 2)
 
 
 def test_a_dead_receiver_keeps_no_other_one_waiting(durban: stories.Durban, shop: Receiver) -> None:
