@@ -28,7 +28,11 @@ class Boundary:
         response = self.get_response(request)
         if not self._is_api(request):
             return response
-        if response.status_code >= 300 and response.get("Content-Type") != problems.CONTENT_TYPE:
+        if (
+            response.status_code >= 300
+            and response.status_code != 304
+            and response.get("Content-Type") != problems.CONTENT_TYPE
+        ):
             response = problems.for_status(response)
         return self._ended(response)
 
@@ -44,5 +48,6 @@ class Boundary:
 
     @staticmethod
     def _ended(response: HttpResponseBase) -> HttpResponseBase:
-        response["Cache-Control"] = "no-store"
+        # What has a mark of its own is asked for again by it.
+        response["Cache-Control"] = "no-cache" if response.has_header("ETag") else "no-store"
         return response

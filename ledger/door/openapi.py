@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.views.decorators.http import conditional_page
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
@@ -79,12 +80,25 @@ def answering(
 class Documented(NinjaAPI):
     """Ninja's API, which writes every error as application/json, told better."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(docs_decorator=conditional_page, **options)
+        self._built: dict[str, OpenAPISchema] = {}
+
     def get_openapi_operation_id(self, operation: Operation) -> str:
         """Return the view's own name."""
         return operation.view_func.__name__
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Return the OpenAPI document with problem documents under their own media type."""
+        """Return the OpenAPI document with problem documents under their own media type.
+
+        It is built once in a process: that takes up to a second, and anybody may ask. Treat it as read only.
+        """
+        asked = repr(sorted(options.items()))
+        if asked not in self._built:
+            self._built[asked] = self._build(**options)
+        return self._built[asked]
+
+    def _build(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
         for methods in schema["paths"].values():
             for method, operation in methods.items():

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -53,9 +54,15 @@ class Call:
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Show the OpenAPI document to people; nothing is told here that it does not tell."""
-    schema: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema(path_prefix=ROOT)))
-    context = {"section": "api", "calls": list(_calls(schema)), "openapi": reverse("api-1:openapi-json")}
+    context = {"section": "api", "calls": _known(), "openapi": reverse("api-1:openapi-json")}
     return render(request, "review/api.html", context)
+
+
+@cache
+def _known() -> list[Call]:
+    """Return every address, read once in a process."""
+    schema: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema(path_prefix=ROOT)))
+    return list(_calls(schema))
 
 
 def _calls(schema: dict[str, Any]) -> Iterator[Call]:

@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 
+from config.urls import api as documented
 from ledger.models import Operation
 from tests.doors import PAYLOAD, Api, new_key, problem
 from tests.doors import api as api
@@ -124,6 +125,19 @@ def test_openapi_lists_every_address(api: Api) -> None:
     assert handed["required"] == ["type"], "the claim of a correction needs no payload"
     assert "default" not in handed["properties"]["payload"], "null is refused"
     assert set(document["components"]["schemas"]["SubmissionIn"]["required"]) == {"type", "payload"}
+
+
+def test_openapi_is_built_once_and_not_sent_again_to_who_has_it(api: Api) -> None:
+    prefix = {"path_prefix": "/api/v1/"}
+    assert documented.get_openapi_schema(**prefix) is documented.get_openapi_schema(**prefix)
+    path = "/api/v1/openapi.json"
+    first = api.http.get(path)
+    assert first.headers["Cache-Control"] == "no-cache"
+    again = api.http.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    other = api.http.get(path, headers={"If-None-Match": '"another"'})
+    assert (other.status_code, other.content) == (200, first.content)
+    assert api.http.get("/api/v1/operations").headers["Cache-Control"] == "no-store"
 
 
 def test_known_failure_14_each_refusal_has_its_own_status_and_type(api: Api) -> None:
