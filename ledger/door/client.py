@@ -34,7 +34,7 @@ import urllib.request
 import uuid
 from datetime import datetime
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType, SimpleNamespace, TracebackType
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 try:
@@ -66,6 +66,9 @@ class TieoutError(Exception):
     """Whatever this client raises."""
 
 
+SAID = "type key decision why case retry_at changed operation reference proceed open said".split()
+
+
 class TieoutUnavailable(TieoutError):
     """Tieout cannot be asked now. Nothing was done; run it again later."""
 
@@ -80,6 +83,9 @@ class Problem(TieoutError):
         said = body.get("detail") or "It sent no problem document: does TIEOUT_URL lead to Tieout itself?"
         super().__init__(f"Tieout answered {status}: {said}{wrong}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.status, self.body)
+
 
 class NotNow(TieoutError):
     """The work must not be done now; `op` has the decision."""
@@ -87,7 +93,14 @@ class NotNow(TieoutError):
     def __init__(self, op: Operation) -> None:
         self.op = op
         where = f" Decide at {op.case}" if op.case else f" Again at {op.retry_at}." if op.retry_at else ""
+        if (op.case or op.retry_at or "") in op.why:
+            where = ""
         super().__init__(f"{op.type} {op.key}: {op.decision}. {op.why}{where}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it go to another process: `op` is then what it said, and no longer to be entered."""
+        said = {name: getattr(self.op, name) for name in SAID}
+        return type(self), (SimpleNamespace(**said),)
 
 
 class Done(NotNow):
@@ -207,7 +220,7 @@ class _Spool:
         """Put a fact on disk, whole and durable; with `first`, False where one of that name is there."""
         temporary = None
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.make()
             handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".")  # for its owner alone
             with open(handle, "w", encoding="utf-8") as file:
                 json.dump({"v": 1, **fact}, file)
@@ -260,7 +273,7 @@ class _Spool:
         for path in [*self.folder.glob("*.claim"), *self.folder.glob(".*")]:
             with contextlib.suppress(OSError):
                 if path.is_file() and path.name != LOCK and time.time() - path.stat().st_mtime > STALE_S:
-                    path.unlink()
+                    self.free(self.lock(path.name), path.name) if path.suffix == LOCK else path.unlink()
 
     def lock(self, name: str, *, wait: bool = False) -> int | None:
         """Lock a file and return its handle; None where another process has it, or it has gone."""
@@ -276,6 +289,52 @@ class _Spool:
             pass
         _close(handle)
         return None
+
+    def hold(self, name: str, *, alone: bool) -> int | None:
+        """Hold a lock file, alone or beside others; None where it cannot be had.
+
+        BlockingIOError where it is to be held beside others, and another one holds it alone.
+        """
+        self.make()
+        while True:
+            handle = None
+            try:
+                handle = os.open(self.folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+                fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+                if os.fstat(handle).st_nlink:
+                    return handle
+            except BlockingIOError:
+                _close(handle)
+                if alone:
+                    return None
+                raise
+            except OSError:  # no locks on this disk
+                _close(handle)
+                return None
+            _close(handle)  # it was swept away meanwhile
+
+    def free(self, handle: int | None, name: str) -> None:
+        """Hold a lock file no more; who is the last to do so removes it."""
+        if handle is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                (self.folder / name).unlink()
+            os.close(handle)
+
+    def make(self) -> None:
+        """Make the folder; SpoolError where it cannot be, or where others could put words into it."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.folder.stat()
+        except OSError as error:
+            raise SpoolError(
+                f"The spool folder {self.folder} cannot be written: {error.strerror}."
+            ) from error
+        if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
+            raise SpoolError(
+                f"The spool folder {self.folder} is somebody else's, or others may write to it. Set "
+                "TIEOUT_SPOOL to a folder of this user's own, such as one below it, or chmod it to 700."
+            )
 
     def _sync(self) -> None:
         if os.name == "posix":
@@ -402,6 +461,7 @@ class Operation:
         self._until: float | None = None
         self._gone = False
         self._lock: int | None = None
+        self._held: int | None = None
         self._over = threading.Event()
 
     def __repr__(self) -> str:
@@ -522,7 +582,7 @@ class Operation:
     def _begin(self) -> None:
         try:
             self._client._tell_all()
-            if not self._untold():
+            if self._alone() and not self._untold():
                 self._claim()
                 if self.proceed:
                     self._start()
@@ -530,6 +590,30 @@ class Operation:
             if not self._opens:
                 raise TieoutUnavailable(f"{error} Nothing was done for {self.type} {self.key}.") from None
             self._go_on(error)
+        finally:
+            if not self.proceed:
+                self._release()
+
+    def _alone(self) -> bool:
+        """Keep off whoever would do it here unasked, until it is said; False where somebody may do so."""
+        spool, name = self._client.spool, f".{self._name}.lock"
+        if not LOCKS:
+            return True
+        if self._opens:
+            self._held = spool.hold(name, alone=True)
+            self._opens = self._held is not None
+        if self._held is None:
+            try:
+                self._held = spool.hold(name, alone=False)
+            except BlockingIOError:
+                self._stands("wait", {"why": "Another process here is at it, and may do it unasked."})
+                return False
+        return True
+
+    def _release(self) -> None:
+        _close(self._lock)
+        self._client.spool.free(self._held, f".{self._name}.lock")
+        self._lock = self._held = None
 
     def _untold(self) -> bool:
         """Decide by what is on disk, where Tieout does not know all of it yet."""
@@ -650,8 +734,7 @@ class Operation:
         self._over.set()
         if self.open and kept:
             self._client.spool.remove(f"{self._name}.open")
-        _close(self._lock)
-        self._lock = None
+        self._release()
         try:
             answer = self._client._told(name, fact, kept=kept)
         finally:
@@ -803,6 +886,8 @@ class Tieout:
         return None
 
     def _tell_all(self, *, patience_s: float = 0.0) -> None:
+        if self.spool.folder.is_dir():
+            self.spool.make()
         lock = self.spool.lock(LOCK)
         if lock is None and LOCKS:
             return  # another process is telling it, or there is nothing yet
@@ -837,15 +922,20 @@ class Tieout:
         if fact["attempt"] is not None:
             self._tell(name, fact, patience_s=patience_s)
             return
-        body = {**fact["claim"], "attempt_id": fact["attempt_id"]}
-        answer = self._ask("POST", "operations/claim", body, patience_s=patience_s)
+        # Without an attempt_id it counts as started: should this process be lost now, it may have happened.
+        answer = self._ask("POST", "operations/claim", fact["claim"], patience_s=patience_s)
+        started = answer.body.get("decision") == "proceed"
+        if answer.body.get("decision") == "wait":  # perhaps for a claim of its own, whose answer was lost
+            body = {**fact["claim"], "attempt_id": fact["attempt_id"]}
+            answer = self._ask("POST", "operations/claim", body, patience_s=patience_s)
         decision, kind = answer.body.get("decision"), str(answer.body.get("type", "")).rpartition("/")[2]
         if decision == "proceed":
             attempt = answer.body["attempt"]
             fact = {**fact, "attempt": {"id": attempt["id"], "token": attempt["token"]}}
             self.spool.write(name, fact)
-            started = {"token": attempt["token"], "start_id": str(uuid.uuid4())}
-            self._ask("POST", f"attempts/{attempt['id']}/start", started, patience_s=patience_s)
+            if not started:
+                body = {"token": attempt["token"], "start_id": str(uuid.uuid4())}
+                self._ask("POST", f"attempts/{attempt['id']}/start", body, patience_s=patience_s)
             self._tell(name, fact, patience_s=patience_s)
         elif kind == "attempt-id-elsewhere":
             self.spool.write(name, {**fact, "attempt_id": str(uuid.uuid4())})
@@ -942,18 +1032,27 @@ def _command(command: list[str], op: Operation, reference: Path) -> int:
     told = {"TIEOUT_KEY": op.key, "TIEOUT_IDEMPOTENCY_KEY": op.idempotency_key or ""}
     told["TIEOUT_REFERENCE_FILE"] = str(reference)
     held = () if op._lock is None else (op._lock,)
+    running: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def forward(number: int, _: FrameType | None) -> None:
+        if running:
+            running[0].send_signal(number)
+        else:
+            early.append(number)
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):  # Windows has not all of them
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), forward)
     try:
         process = subprocess.Popen(command, env={**os.environ, **told}, pass_fds=held)
     except OSError as error:
         print(f"tieout: {error}", file=sys.stderr)
         op.retryable(error_code="not_run", message="The command could not be run.")
         return 127
-
-    def forward(number: int, _: FrameType | None) -> None:
+    running.append(process)
+    for number in early:
         process.send_signal(number)
-
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, forward)
     status = process.wait()
     return status if status >= 0 else 128 - status
 

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import logging
+import pickle
 import socket
 import ssl
 import threading
@@ -87,8 +88,13 @@ def test_in_flight_it_waits_and_on_hold_it_names_the_case(shop: Shop) -> None:
             "hold",
             f"{shop.api.server.url}/operations/{stored(key).uid}/",
         )
-    with pytest.raises(client.Hold, match="Decide at http"), operation(shop, key, or_raise=True):
+    with pytest.raises(client.Hold, match="Decide at http") as hold, operation(shop, key, or_raise=True):
         pytest.fail("It is held.")
+    assert str(hold.value).count(third.case or "") == 1
+    sent = pickle.loads(pickle.dumps(hold.value))  # noqa: S301 - its own
+    assert (str(sent), sent.op.case, sent.op.decision) == (str(hold.value), third.case, "hold")
+    problem = pickle.loads(pickle.dumps(client.Problem(404, {"detail": "Gone."})))  # noqa: S301
+    assert (problem.status, str(problem)) == (404, "Tieout answered 404: Gone.")
 
 
 def test_another_payload_is_refused_with_its_paths_and_never_a_value(shop: Shop) -> None:

@@ -106,6 +106,17 @@ def test_a_signal_reaches_the_command_and_its_end_is_told(shop: Shop) -> None:
     assert (process.returncode, attempt(key).outcome) == (143, "uncertain")
 
 
+def test_a_system_without_a_signal_runs_it_all_the_same(shop: Shop) -> None:
+    key = new_key()
+    copied(shop.folder)
+    without = "import signal, sys; del signal.SIGHUP; sys.path.insert(0, '.'); import tieout_client"
+    start = f"{without}; sys.exit(tieout_client.main())"
+    run = [sys.executable, *BARE, "-c", start, "run", "reminder.send", key, "--", "touch", "done"]
+    ended = subprocess.run(run, env=shop.environ, cwd=shop.folder, timeout=60, check=False)
+    assert (ended.returncode, attempt(key).outcome) == (0, "succeeded")
+    assert (shop.folder / "done").exists()
+
+
 def test_open_a_command_that_outlives_its_wrapper_is_not_done_again(shop: Shop, tmp_path: Path) -> None:
     key = new_key()
     with way_to(shop) as way:

@@ -7,6 +7,7 @@ import ssl
 import stat
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
@@ -223,6 +224,65 @@ def test_open_and_killed_it_may_have_happened_and_is_not_done_again(shop: Shop, 
     assert shop.files() == []
 
 
+def test_open_who_asks_here_already_keeps_another_from_doing_it(shop: Shop) -> None:
+    key = new_key()
+    done: list[tuple[str, bool]] = []
+
+    def patient() -> None:
+        with reminder(shop.client(url=way.url, patience_s=2.0, when_unreachable="open"), key) as op:
+            done.append((op.decision, op.open))
+            op.succeeded("MSG-1")
+
+    with way_to(shop) as way:
+        way.cut()
+        thread = threading.Thread(target=patient)
+        thread.start()
+        until(lambda: way.requests, what="Its first question")
+        with reminder(impatient(shop, way, when_unreachable="open"), key) as second:
+            assert second.decision == "wait"
+        with reminder(impatient(shop, way), key) as third:
+            assert third.decision == "wait"
+        thread.join()
+    assert done == [("proceed", True)]
+    assert [path.name for path in shop.spool.glob(".*.lock")] == []
+
+
+def test_open_is_closed_while_another_asks_here_who_waits_for_tieout(shop: Shop) -> None:
+    key = new_key()
+    asked: list[object] = []
+
+    def patient() -> None:
+        with pytest.raises(client.TieoutUnavailable) as away, reminder(closed, key):
+            pytest.fail("Nobody was asked.")
+        asked.append(away)
+
+    with way_to(shop) as way:
+        way.cut()
+        closed = shop.client(url=way.url, patience_s=2.0)
+        thread = threading.Thread(target=patient)
+        thread.start()
+        until(lambda: way.requests, what="Its first question")
+        opening = reminder(impatient(shop, way, when_unreachable="open"), key)
+        with pytest.raises(client.TieoutUnavailable, match="Nothing was done"), opening:
+            pytest.fail("The other one may be let in at any moment.")
+        thread.join()
+    assert len(asked) == 1
+
+
+def test_open_what_is_told_and_lost_on_the_way_is_in_doubt_and_not_done_again(shop: Shop) -> None:
+    key = new_key()
+    with way_to(shop) as way:
+        way.cut()
+        with reminder(impatient(shop, way, when_unreachable="open"), key) as op:
+            op.succeeded("MSG-1")
+        way.cut("/attempts/")
+        assert len(impatient(shop, way).flush()) == 1
+    shutil.rmtree(shop.spool)
+    shop.api.clock.advance(61)
+    with reminder(shop.client(), key) as again:
+        assert again.decision == "hold"
+
+
 def test_open_what_another_did_meanwhile_is_said_as_such(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -263,6 +323,18 @@ def test_where_the_spool_cannot_be_written_nothing_is_begun(shop: Shop) -> None:
     shop.spool.write_text("no folder")
     with pytest.raises(client.SpoolError, match="cannot be written"), reminder(shop.client(), key):
         pytest.fail("What was claimed could not be kept.")
+    assert state(key) is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_spool_that_others_may_write_to_is_not_used(shop: Shop, mode: int) -> None:
+    key = new_key()
+    shop.spool.mkdir()
+    shop.spool.chmod(mode)
+    with pytest.raises(client.SpoolError, match="others may write to it"), reminder(shop.client(), key):
+        pytest.fail("Others may write what was done.")
+    with pytest.raises(client.SpoolError):
+        shop.client().flush()
     assert state(key) is None
 
 
