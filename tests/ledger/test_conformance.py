@@ -21,11 +21,20 @@ from ledger.destinations.conformance import (
     calling,
     check,
 )
-from ledger.destinations.connectors.base import SendRequest, Target
+from ledger.destinations.connectors.base import (
+    IncompletePull,
+    ListPage,
+    ListRequest,
+    Looked,
+    LookRequest,
+    SendRequest,
+    Target,
+)
 from ledger.destinations.connectors.http import HttpConnector
 from ledger.destinations.connectors.sql import SqlConnector
 from ledger.rules.calls import Calls
 from ledger.rules.connections import Connection
+from ledger.rules.contracts import Contract
 from ledger.rules.outcomes import Answer
 from tests.ledger.conformance import BY_CURSOR, CALLS, LOGIN, RECORD, blocks, module, subject
 
@@ -177,6 +186,41 @@ def test_nothing_is_sent_but_at_an_account_for_tests_wherever_look_ups_go() -> N
     assert went == []
     assert [(one.name, one.verdict) for one in found if one.name.startswith("send")] == [("sends", UNPLAYED)]
     assert any(one.name == "look-up: one that is there is found" and one.verdict == HELD for one in found)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 503])
+def test_a_refused_question_is_no_empty_answer(status: int) -> None:
+    class Careless(HttpConnector):
+        def look_up(self, request: LookRequest) -> Looked:
+            looked = super().look_up(request)
+            return Looked((), complete=True) if looked.status == status else looked
+
+        def pages(self, request: ListRequest) -> Iterator[ListPage]:
+            try:
+                yield from super().pages(request)
+            except IncompletePull as error:
+                if error.status != status:
+                    raise
+
+    checked = replace(subject(Careless, HTTP_CALLS, options={}), may_send=False)
+    double = HttpDouble(checked.calls)
+    assert [result.name for result in results(checked, double) if result.verdict == BROKEN] == [
+        f"look-up: it could not look where the destination answers with status {status}",
+        f"list: it is not whole where the destination answers with status {status}",
+    ]
+    listed = replace(checked, contract=Contract(absent=(status,)))
+    assert not [one for one in results(listed, double) if f"status {status}" in one.name]
+
+
+def test_a_page_for_people_is_no_empty_answer() -> None:
+    class Careless(HttpConnector):
+        def look_up(self, request: LookRequest) -> Looked:
+            looked = super().look_up(request)
+            return Looked((), complete=True) if "not JSON" in looked.why else looked
+
+    checked = replace(subject(Careless, HTTP_CALLS, options={}), may_send=False)
+    caught = [one.name for one in results(checked, HttpDouble(checked.calls)) if one.verdict == BROKEN]
+    assert any("a page for people" in name for name in caught)
 
 
 # --- our own

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ledger.destinations.conformance import calling
 from ledger.destinations.conformance.calling import Called, Subject
 from ledger.destinations.conformance.doubles import KEY
-from ledger.destinations.conformance.scenes import Double, Held, Play, Scene, Stage
+from ledger.destinations.conformance.scenes import REFUSALS, Double, Held, Play, Scene, Stage
 from ledger.destinations.connectors.base import ConfigurationError, IncompletePull
 from ledger.rules.outcomes import Report, classify
 from ledger.rules.records import Found, judge
@@ -17,6 +17,7 @@ TROUBLES = (
     *(Scene.REFUSES, Scene.RESETS, Scene.SILENT, Scene.DRIPS),
     *(Scene.GARBLES, Scene.FAILS, Scene.BREAKS_OFF),
 )
+"""What goes wrong at a step of a send."""
 FAILED = 500
 HELD, BROKEN, UNPLAYED = "holds", "does not hold", "was not played"
 
@@ -168,6 +169,12 @@ def _report(subject: Subject, called: Called) -> Report:
 # --- look-ups
 
 
+def _deaf(subject: Subject) -> list[Scene]:
+    """Return the scenes in which a question is not answered; a listed absence is an answer."""
+    refusals = (scene for scene, status in REFUSALS.items() if status not in subject.contract.absent)
+    return [*TROUBLES, *refusals, Scene.SHOWS_A_PAGE]
+
+
 def _look_ups(subject: Subject, double: Double) -> Iterator[Result]:
     def one(name: str, play: Play, *allowed: Verdict) -> Result:
         def why(called: Called, stage: Stage) -> str:
@@ -194,7 +201,7 @@ def _look_ups(subject: Subject, double: Double) -> Iterator[Result]:
     pages = steps[-1]
     others = Play(Scene.ANSWERS, "look_up", (OTHER, ANOTHER), ignores_filter=True)
     yield one("look-up: records of others are not taken for ours", others, Verdict.ABSENT, blind)
-    for scene in TROUBLES:
+    for scene in _deaf(subject):
         play = Play(scene, "look_up", (OURS,))
         yield one(f"look-up: it could not look where the destination {scene.value}", play, blind)
     if pages > 1:
@@ -239,7 +246,7 @@ def _lists(subject: Subject, double: Double) -> Iterator[Result]:
 
     result, stage = one("list: it is read to its end", Play(Scene.ANSWERS, "list", held), whole)
     yield result
-    for scene in TROUBLES:
+    for scene in _deaf(subject):
         yield one(
             f"list: it is not whole where the destination {scene.value}", Play(scene, "list", held), broken
         )[0]

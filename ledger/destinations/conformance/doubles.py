@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ledger.destinations.conformance.scenes import Held, Play, Scene, Stage
+from ledger.destinations.conformance.scenes import REFUSALS, Held, Play, Scene, Stage
 from ledger.destinations.connectors.base import ConfigurationError, Target
 from ledger.rules import placeholders
 from ledger.rules.calls import Calls
@@ -20,6 +20,7 @@ PAGE = 2
 """How many records the double gives at once."""
 LONG_S = 5.0
 """How long a silent double keeps a connection open: longer than any deadline of the kit."""
+_FOR_PEOPLE = b"<!DOCTYPE html><title>Sign in</title>"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -206,16 +207,20 @@ class _Server:
             connection.sendall(_head(200, 9) + b'{"id": \xff\xfe')
         elif scene is Scene.FAILS:
             connection.sendall(_head(500, 2) + b"{}")
+        elif scene in REFUSALS:
+            connection.sendall(_head(REFUSALS[scene], 2) + b"{}")
+        elif scene is Scene.SHOWS_A_PAGE:
+            connection.sendall(_head(200, len(_FOR_PEOPLE), "text/html") + _FOR_PEOPLE)
         elif scene is Scene.BREAKS_OFF:
             connection.sendall(_head(status, len(content)) + content[: len(content) // 2])
         else:
             connection.sendall(_head(status, len(content)) + content)
 
 
-def _head(status: int, length: int) -> bytes:
+def _head(status: int, length: int, kind: str = "application/json") -> bytes:
     lines = (
         f"HTTP/1.1 {status} Played",
-        "Content-Type: application/json",
+        f"Content-Type: {kind}",
         f"Content-Length: {length}",
         "Connection: close",
     )

@@ -1,6 +1,6 @@
 """What can be played to a connector, and what a double has to offer for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,7 +20,23 @@ class Scene(StrEnum):
     GARBLES = "answers with garbage"
     FAILS = "answers with status 500, its effect made"
     BREAKS_OFF = "breaks its answer off in the middle"
+    UNKNOWN = "answers with status 401"
+    FORBIDS = "answers with status 403"
+    MISSES = "answers with status 404"
+    LIMITS = "answers with status 429"
+    IS_DOWN = "answers with status 503"
+    SHOWS_A_PAGE = "answers with status 200 and a page for people"
     RESTARTS = "answers each later page with the first one"
+
+
+REFUSALS: Mapping[Scene, int] = {
+    Scene.UNKNOWN: 401,
+    Scene.FORBIDS: 403,
+    Scene.MISSES: 404,
+    Scene.LIMITS: 429,
+    Scene.IS_DOWN: 503,
+}
+"""The status of each scene in which a question is refused, which says nothing of what is held."""
 
 
 @dataclass(frozen=True)
