@@ -12,6 +12,7 @@ from django.core.management import call_command
 from config.environment import ROOT
 from ledger.destinations.connectors import presets
 from ledger.models import OperationType
+from ledger.rules.calls import COUNTED, Paging
 from tests.databases import Clock
 
 
@@ -105,6 +106,22 @@ def test_what_only_the_user_knows_is_asked_for(preset: str, line: str, configure
     said = configure(whole(preset, without=line), wrong=True)
     assert f"{line.rpartition('.')[2]} is missing, and only you know it.\n    Write " in said
     assert "One thing is wrong" in said
+
+
+COUNTED_BY_NOTHING = {"xero"}
+"""Its pages of a hundred have a number alone, and share nothing with the one before."""
+
+
+@pytest.mark.parametrize("preset", [name for name in presets.names() if name not in COUNTED_BY_NOTHING])
+def test_no_preset_counts_pages_that_could_pass_over_a_record(
+    preset: str, configure: Callable[..., str]
+) -> None:
+    configure(whole(preset))
+    for kind in OperationType.objects.all():
+        for call in (kind.how.lookup, kind.how.list):
+            paging = Paging() if call is None else call.paging
+            proved = paging.overlap is not None or paging.total is not None
+            assert paging.style not in COUNTED or proved, (kind.name, call)
 
 
 @pytest.mark.parametrize("document", ["presets.md", "configuration.md"])

@@ -364,6 +364,12 @@ def test_pages_that_overlap_prove_that_no_row_moved() -> None:
     assert [question.query["offset"] for question in questions] == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize("first", [None, 0, 1])
+def test_a_list_of_as_many_items_as_pages_share_is_read_to_its_end(first: int | None) -> None:
+    looked, questions = look(lambda _: {"data": ROWS[:1]}, paging={**OVERLAPPING, "first": first})
+    assert (looked.why, looked.items, len(questions)) == ("", tuple(ROWS[:1]), 2)
+
+
 def test_a_row_that_went_is_seen_by_the_overlap_alone() -> None:
     def answer(question: Asked) -> object:
         start = int(question.query["offset"])

@@ -97,7 +97,9 @@ def _following(listing: Listing, page: Page, items: list[object], read: _Read) -
             _refuse_short(read)
     except IncompletePull as error:
         return None, error.reason
-    if step in read.steps:
+    # All that there is so far is shared with the next page, which then begins where this one did.
+    shared = 0 < read.items <= (listing.paging.overlap or 0)
+    if step in read.steps and not shared:
         return None, "The list names a page as the next one that was read before."
     return step, ""
 
