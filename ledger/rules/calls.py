@@ -150,10 +150,14 @@ class ListCall(Question):
 
 
 class VoidCall(Section):
-    """The request that reverses a surplus record."""
+    """The request that reverses a surplus record; its body is a table, as a question's is."""
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
     path: str = Field(pattern=r"^/")
+    headers: dict[str, str] = {}
+    body: dict[str, Any] | None = None
+    body_as: Literal["json", "form"] | None = None
+    """As sends go, where nothing is said."""
 
 
 class RetryPolicy(Section):

@@ -33,6 +33,7 @@ def check_calls(part: Part, wrongs: Wrongs, *, key_name: str) -> None:
     _check_wrap(part, wrongs)
     for name in ("lookup", "list"):
         _check_question(part, name, wrongs)
+    _check_json(part.under("void").get("body"), (*part.path, "void", "body"), wrongs)
 
 
 def check_record(part: Part, wrongs: Wrongs) -> None:

@@ -27,6 +27,7 @@ RECORDS, OUTCOMES, KEYS = "ledger/test_records.py", "ledger/test_outcomes.py", "
 ACCESS, ROUTES, PACING = "ledger/test_access.py", "ledger/test_routes.py", "ledger/test_pacing.py"
 HEARD, REGISTER, OUTBOX = "ledger/test_events_heard.py", "ledger/test_register.py", "ledger/test_outbox.py"
 FILES, WORDS = "ledger/test_file_connector.py", "review/test_configured_words.py"
+CLAIMS = "ledger/test_drill_claims.py"
 SCHEDULE = "reconcile/test_scheduling.py"
 SHOWN: dict[str, dict[str, str]] = {
     DESTINATION: {
@@ -182,6 +183,11 @@ SHOWN: dict[str, dict[str, str]] = {
         "retries": f"{REGISTER}::test_the_retries_of_an_automation",
         "stable_key": f"{REGISTER}::test_the_key_of_an_automation",
         "last_failure": f"{REGISTER}::test_where_the_last_failure_goes",
+    },
+    "`.void`": {
+        "headers": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
+        "body": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
+        "body_as": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
     },
     "`[plans.NAME]`": {
         "schedule": f"{SCHEDULE}::test_a_plan_without_a_schedule_waits_to_be_asked",

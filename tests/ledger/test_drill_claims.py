@@ -17,10 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from ledger import actions
 from ledger.actions import drilled
+from ledger.drills.probe import Range
 from ledger.models import Drill, DrillStep, OperationType
 from tests.databases import Database
 from tests.drilling import Drills, broken, commanded, held, hindered
+from tests.ledger.wires import answering, serving
 from tests.processes import Manage
 from tests.sandboxes import Sandbox
 
@@ -95,6 +98,31 @@ def test_with_other_credentials_nothing_has_held_yet(drills: Drills) -> None:
     ):
         kind.destination.connection = {**before, **changed}
         assert drilled(kind).held == {}, changed
+
+
+@pytest.mark.parametrize(
+    ("written", "content"),
+    [(None, b'{"Status":"VOIDED","Was":"INV-1"}'), ("form", b"Status=VOIDED&Was=INV-1")],
+)
+def test_a_reversal_has_headers_and_a_body_of_its_own(
+    drills: Drills, written: str | None, content: bytes
+) -> None:
+    kind = drills.kind()
+    kind.calls["void"] |= {
+        "headers": {"Xero-Tenant-Id": "{account}"},
+        "body": {"Status": "VOIDED", "Was": "{destination_reference}"},
+        **({"body_as": written} if written else {}),
+    }
+    assert kind.sample is not None
+    with serving(answering(b"{}")) as wire:
+        kind.destination.connection = {**kind.destination.connection, "base_url": wire.url}
+        there = Range(kind, kind.sample, actions.begin_drill(kind, actor="a test"))
+        there.void(there.probe("key"), "INV-1")
+    (request,) = wire.requests
+    head, _, body = request.partition(b"\r\n\r\n")
+    tenant = f"xero-tenant-id: {kind.destination.account}".lower()
+    assert tenant in head.decode().lower().split("\r\n")
+    assert body == content
 
 
 def died(drills: Drills, run_manage: Manage) -> tuple[Drill, str]:
