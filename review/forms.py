@@ -1,15 +1,18 @@
 """What a person writes with a decision."""
 
 import uuid
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 
 from ledger.rules.approvals import OVERRIDES
 from review.instants import zone
 
 REASON_MAX = 1000
+NOT_WHOLE = "The form was not whole; here is a new one."
 
 
 class ReasonForm(forms.Form):
@@ -78,3 +81,18 @@ class CommandForm(forms.Form):
 def fresh() -> dict[str, Any]:
     """Return what a form starts with: a command id of its own."""
     return {"command_id": uuid.uuid4()}
+
+
+def taken(request: HttpRequest, act: Callable[[ReasonForm], str]) -> tuple[ReasonForm, str] | None:
+    """Act on a reason that was sent; None once it is done, else the form to show and why it was refused.
+
+    `act` returns its refusal in words, empty where it is done.
+    """
+    empty = ReasonForm(initial=fresh())
+    if request.method != "POST":
+        return empty, ""
+    form = ReasonForm(request.POST)
+    if form.is_valid():
+        refusal = act(form)
+        return (form, refusal) if refusal else None
+    return (empty, NOT_WHOLE) if "command_id" in form.errors else (form, "")

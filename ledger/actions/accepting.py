@@ -290,7 +290,7 @@ def _decided(found: Operation, prepared: Prepared, ticket: claiming.Ticket | Non
             if rows:
                 return _repeated(rows[0], prepared, ticket)
         step = resolving.advance(operation, now)
-        due = step.next is Next.SEND and (step.at is None or step.at <= now)
+        due = step.due(Next.SEND, now)
         if ticket is None and due:
             return Reply("proceed", operation, replayed=True, reason=step.why)
         if ticket is not None and due:
@@ -304,8 +304,7 @@ def _decided(found: Operation, prepared: Prepared, ticket: claiming.Ticket | Non
 def is_due(operation: Operation) -> bool:
     """Say whether software would try it now."""
     now = database_now()
-    step = decide(facts(operation), now)
-    return step.next is Next.SEND and (step.at is None or step.at <= now)
+    return decide(facts(operation), now).due(Next.SEND, now)
 
 
 def _done(operation: Operation) -> Reply:

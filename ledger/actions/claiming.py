@@ -202,7 +202,7 @@ def claim_to_send(operation_id: int, *, actor: str) -> Claimed | None:
         if not kind.by_tieout or operation.state == State.RUNNING:
             return None
         step = resolving.advance(operation, now)
-        if step.next is not Next.SEND or (step.at is not None and step.at > now):
+        if not step.due(Next.SEND, now):
             return None
         ticket = Ticket(actor=actor, lease_s=kind.lease_s, started=False)
         permit = operation.permits.open().select_related("lookup").first()

@@ -58,6 +58,10 @@ class Step:
     at: datetime | None = None
     case: CaseKind | None = None
 
+    def due(self, next: Next, now: datetime) -> bool:
+        """Say whether it is this step, and its time has come."""
+        return self.next is next and (self.at is None or self.at <= now)
+
 
 @dataclass(frozen=True)
 class Conclusion:

@@ -190,8 +190,7 @@ def _settle(one: Taken) -> None:
 def _resolve(one: Taken) -> None:
     """Settle what needs no network; where a look is left and there is room, have a worker make it."""
     step = actions.settle(one.pk, actor="worker")
-    due = step.next is Next.LOOK and (step.at is None or step.at <= database_now())
-    if due and nudging.waiting() < WAITING_MAX:
+    if step.due(Next.LOOK, database_now()) and nudging.waiting() < WAITING_MAX:
         nudging.nudge_look(one)
 
 

@@ -14,7 +14,15 @@ from ledger.rules.errors import TieoutError
 from ledger.rules.leaves import Action
 from review import confirming, deciding
 from review.access import people_only
-from review.forms import AnswerForm, ApproveForm, OverrideForm, ReasonForm, ReferenceForm, fresh
+from review.forms import (
+    NOT_WHOLE,
+    AnswerForm,
+    ApproveForm,
+    OverrideForm,
+    ReasonForm,
+    ReferenceForm,
+    fresh,
+)
 from review.reading import read
 from review.views.operation import SeeOther, back, context, found, person, words
 
@@ -55,7 +63,7 @@ def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
             if not refusal:
                 return SeeOther(reverse("approvals")) if _from_list(request) else back(request, operation)
         elif "command_id" in form.errors or "approval" in form.errors:
-            form, refusal = _empty(decision, operation), "The form was not whole; here is a new one."
+            form, refusal = _empty(decision, operation), NOT_WHOLE
     return _asked(request, operation, decision, form, refusal=refusal)
 
 

@@ -14,7 +14,7 @@ from reconcile.histories import looking
 from reconcile.models import Repeat
 from review import deciding, histories
 from review.access import lacking, may, people_only
-from review.forms import ReasonForm, fresh
+from review.forms import ReasonForm, taken
 from review.views.operation import SeeOther, person, words
 
 
@@ -32,15 +32,10 @@ def index(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Show one trigger that ran more than once, or close it with a reason."""
     repeat = _found(uid)
-    form, refusal = ReasonForm(initial=fresh()), ""
-    if request.method == "POST":
-        form = ReasonForm(request.POST)
-        if form.is_valid():
-            refusal = _refused(request, repeat, form)
-            if not refusal:
-                return SeeOther(reverse("repeat", args=[uid]))
-        elif "command_id" in form.errors:
-            form, refusal = ReasonForm(initial=fresh()), "The form was not whole; here is a new one."
+    asked = taken(request, lambda form: _refused(request, repeat, form))
+    if asked is None:
+        return SeeOther(reverse("repeat", args=[uid]))
+    form, refusal = asked
     return render(request, "review/repeat.html", _context(request, _found(uid), form, refusal=refusal))
 
 

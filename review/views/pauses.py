@@ -12,7 +12,7 @@ from ledger.models import Pause, database_now
 from ledger.rules.errors import TieoutError
 from review import access, deciding
 from review.access import people_only
-from review.forms import ReasonForm, fresh
+from review.forms import ReasonForm, taken
 from review.pausing import Paused
 from review.views.operation import SeeOther, person, words
 
@@ -22,15 +22,10 @@ from review.views.operation import SeeOther, person, words
 def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Show a pause, or end it with a reason."""
     pause = get_object_or_404(Pause.objects.select_related("destination", "case"), uid=uid)
-    form, refusal = ReasonForm(initial=fresh()), ""
-    if request.method == "POST":
-        form = ReasonForm(request.POST)
-        if form.is_valid():
-            refusal = _refused(request, pause, form)
-            if not refusal:
-                return SeeOther(reverse("pause", args=[uid]))
-        elif "command_id" in form.errors:
-            form, refusal = ReasonForm(initial=fresh()), "The form was not whole; here is a new one."
+    asked = taken(request, lambda form: _refused(request, pause, form))
+    if asked is None:
+        return SeeOther(reverse("pause", args=[uid]))
+    form, refusal = asked
     pause.refresh_from_db()
     shown = {
         "section": "queue",
