@@ -42,10 +42,13 @@ hypothesis.settings.load_profile("patient")
 from tests.databases import Clock, Database, Template, sweep  # noqa: E402
 from tests.demos import demo as demo  # noqa: E402
 from tests.demos import one_demo as one_demo  # noqa: E402
+from tests.ledger.asking import sql as sql  # noqa: E402
 from tests.processes import LOGS, Manage, Server, Spawn  # noqa: E402
 from tests.sandboxes import sandbox as sandbox  # noqa: E402
+from tests.stories import durban as durban  # noqa: E402
 from tests.stripes import localstripe as localstripe  # noqa: E402
 from tests.stripes import stripe_mock as stripe_mock  # noqa: E402
+from tests.workers import died as died  # noqa: E402
 from tests.workers import worker as worker  # noqa: E402
 
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from ledger import actions
 from ledger.models import Attempt, Destination, Operation, OperationType, Permit, database_now
 from ledger.rules.outcomes import Report
@@ -272,3 +274,9 @@ def differing(operation: Operation, number: str, amount: str) -> Found:
         complete=True,
         records=(record(operation, number, amount=amount, differs=("amount",)),),
     )
+
+
+@pytest.fixture
+def durban(clock: Clock) -> Durban:
+    """Durban, whose destination nobody reaches; a test that needs more has its own."""
+    return Durban(clock)

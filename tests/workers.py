@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,6 +14,7 @@ from django_q.models import OrmQ
 
 from ledger.models import Heartbeat
 from ledger.worker.sweep import Sweep
+from tests.connectors import MARK
 from tests.processes import Spawn
 
 START_S = 120
@@ -116,3 +118,11 @@ def worker(spawn: Spawn) -> Iterator[Worker]:
     yield started
     # Its cluster goes with it; waiting for a farewell would cost every test two seconds.
     started.process.kill()
+
+
+@pytest.fixture
+def died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that is there once a process was killed; before the worker, which reads where it is."""
+    path = tmp_path / "died"
+    monkeypatch.setenv(MARK, str(path))
+    return path

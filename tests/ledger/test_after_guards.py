@@ -10,10 +10,6 @@
 | another reference while a try is in doubt                    | refused |
 """
 
-from collections.abc import Iterator
-from contextlib import closing
-
-import psycopg
 import pytest
 
 from ledger import actions
@@ -22,21 +18,9 @@ from ledger.rules.following import CHAIN_MAX, Earlier
 from ledger.rules.states import CaseKind, State
 from tests import factories as make
 from tests.databases import Database
-from tests.ledger.asking import Asked, refused
+from tests.ledger.asking import TOLD, Asked, refused
 
 RUNS = {"state": "'running'", "lease_until": "tieout_now() + '1 min'", "next_try_at": "NULL"}
-TOLD = (
-    "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, revision, data) "
-    "SELECT gen_random_uuid(), id, 'moved', 'a test', 'It says so.', '', state, revision, '{}' "
-    "FROM ledger_operation WHERE id = %s"
-)
-
-
-@pytest.fixture
-def sql(database: Database) -> Iterator[Asked]:
-    """A session of the application's role; each refusal is rolled back."""
-    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
-        yield connection
 
 
 @pytest.fixture

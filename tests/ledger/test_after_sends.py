@@ -18,7 +18,6 @@ from ledger.models import Operation, OperationType
 from ledger.rules.following import Earlier
 from ledger.rules.states import CaseKind, Outcome, State, Verdict
 from tests import factories as make
-from tests.connectors import MARK
 from tests.databases import Clock, Database
 from tests.ledger.wires import Handler, serving
 from tests.sandboxes import Sandbox
@@ -42,14 +41,6 @@ BY_PATH: dict[str, Any] = {
 
 
 # --- by the real worker
-
-
-@pytest.fixture
-def died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that is there once a process was killed; before the worker, which reads where it is."""
-    path = tmp_path / "died"
-    monkeypatch.setenv(MARK, str(path))
-    return path
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A drill makes real records: it must be allowed, is alone, and leaves a trace of what it may have made."""
 
 import json
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -27,13 +26,6 @@ def drills(database: Database, sandbox: Sandbox, tmp_path: Path) -> Drills:
     made = Drills(tmp_path, sandbox)
     made.set_up()
     return made
-
-
-@pytest.fixture
-def sql(database: Database) -> Iterator[Asked]:
-    """A session of the application's role; each refusal is rolled back."""
-    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
-        yield connection
 
 
 def untouched(sandbox: Sandbox) -> bool:

@@ -12,13 +12,11 @@ import os
 import re
 import subprocess
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
 from typing import Any
 
 import psycopg
-import pytest
 
 from config import environment
 from config.cluster import binary_folders
@@ -28,21 +26,9 @@ from ledger.rules.states import MOVES, State, may_move, moves_sql
 from ledger.sql import statement
 from tests import factories as make
 from tests.databases import Clock, Database
-from tests.ledger.asking import Asked, operation_ready_to_go_again, refused
+from tests.ledger.asking import TOLD, Asked, operation_ready_to_go_again, refused
 
 STATES = [*State]
-TOLD = (
-    "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, revision, data) "
-    "SELECT gen_random_uuid(), id, 'moved', 'a test', 'It says so.', '', state, revision, '{}' "
-    "FROM ledger_operation WHERE id = %s"
-)
-
-
-@pytest.fixture
-def sql(database: Database) -> Iterator[Asked]:
-    """A session of the application's role; each refusal is rolled back."""
-    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
-        yield connection
 
 
 def operation_in(state: State, of: Any, key: str) -> Operation:

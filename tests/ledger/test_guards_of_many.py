@@ -7,15 +7,10 @@
 | an attempt under another key, while one is in doubt       | the key stays                      |
 """
 
-from collections.abc import Iterator
-from contextlib import closing
-
-import psycopg
 import pytest
 
 from ledger.models import Attempt, Event
 from tests import factories as make
-from tests.databases import Database
 from tests.ledger.asking import Asked, refused
 
 EVENTS = (
@@ -31,13 +26,6 @@ ATTEMPTS = (
     "CASE WHEN operation_id = {one} THEN {digest} ELSE payload_digest END, lease_until, '', '', '', '' "
     "FROM ledger_attempt WHERE operation_id IN ({all})"
 )
-
-
-@pytest.fixture
-def sql(database: Database) -> Iterator[Asked]:
-    """A session of the application's role; each refusal is rolled back."""
-    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize(

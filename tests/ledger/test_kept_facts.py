@@ -1,24 +1,12 @@
 """What else the database keeps as it was: permits, cases, proof and doubt, and who said what when."""
 
 import uuid
-from collections.abc import Iterator
-from contextlib import closing
-
-import psycopg
-import pytest
 
 from config import postgres
 from ledger import actions
 from tests import factories as make
 from tests.databases import Database
 from tests.ledger.asking import Asked, operation_ready_to_go_again, refused
-
-
-@pytest.fixture
-def sql(database: Database) -> Iterator[Asked]:
-    """A session of the application's role; each refusal is rolled back."""
-    with closing(psycopg.connect(database.app_url, autocommit=True)) as connection:
-        yield connection
 
 
 def test_a_permit_is_spent_or_withdrawn_once(sql: Asked) -> None:

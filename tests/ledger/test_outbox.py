@@ -17,15 +17,9 @@ from ledger.rules.states import State
 from ledger.rules.webhooks import PAUSES_S, public
 from ledger.webhooks import messages, outbox, sweeping
 from tests import stories
-from tests.databases import Clock
 from tests.receivers import ALL, Receiver, hooked, receiving
 
 WAITING, DELIVERED, GIVEN_UP, DROPPED = "waiting", "delivered", "given_up", "dropped"
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 @pytest.fixture

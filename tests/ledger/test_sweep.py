@@ -20,7 +20,7 @@ from ledger.rules.states import CaseKind, Outcome, State
 from ledger.worker import heart, nudging, tasks
 from ledger.worker.sweep import SENDS_MAX, Sweep
 from ledger.worker.words import in_words
-from tests.databases import Clock, Database
+from tests.databases import Database
 from tests.stories import ABSENT, SILENT, Durban
 
 SEND, LOOK = "ledger.worker.tasks.send", "ledger.worker.tasks.look"
@@ -33,11 +33,6 @@ def hook() -> None:
 
 def broken_hook() -> None:
     raise ValueError("card 4111 1111 1111 1111")
-
-
-@pytest.fixture
-def durban(clock: Clock) -> Durban:
-    return Durban(clock)
 
 
 def queued() -> list[tuple[str, int]]:

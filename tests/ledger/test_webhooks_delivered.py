@@ -6,15 +6,9 @@ import pytest
 
 from ledger.models import Delivery, Operation, Webhook
 from tests import stories
-from tests.databases import Clock
 from tests.processes import Spawn
 from tests.receivers import Documented, Receiver, hooked, receiving
 from tests.workers import Worker, until
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 @pytest.fixture

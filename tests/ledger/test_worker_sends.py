@@ -19,7 +19,6 @@ import pytest
 
 from ledger.models import Operation, OperationType
 from ledger.rules.states import CaseKind, Evidence, Outcome, State
-from tests.connectors import MARK
 from tests.databases import Clock
 from tests.sandboxes import Sandbox
 from tests.stories import Durban
@@ -27,14 +26,6 @@ from tests.workers import Worker, until
 
 SETTLE_S = 1
 GOES_WRONG = ("drop_before", "drop_after", "error_after", "throttle", "key_in_use")
-
-
-@pytest.fixture
-def died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that is there once a process was killed; before the worker, which reads where it is."""
-    path = tmp_path / "died"
-    monkeypatch.setenv(MARK, str(path))
-    return path
 
 
 @pytest.fixture

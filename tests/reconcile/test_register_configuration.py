@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from ledger.models import Automation, Destination, Event, OperationType
 from tests import stories
-from tests.databases import Clock, Database
+from tests.databases import Database
 from tests.reconcile.test_configuration import BOOKS
 from tests.registers import SAID, say
 
@@ -23,11 +23,6 @@ MAILER = """
 types = ["reminder.send"]
 layers = ["cron: none"]
 """
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def test_what_is_said_is_stored_with_its_event_and_again_is_nothing(

@@ -13,15 +13,10 @@ from django.test import Client
 from ledger.models import Event, Operation
 from review.access import Right, may
 from tests import stories
-from tests.databases import Clock, Database
+from tests.databases import Database
 from tests.people import PASSWORD, ROLES, browser_of, person
 
 WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel")
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def addresses(operation: Operation) -> list[str]:

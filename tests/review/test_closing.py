@@ -9,13 +9,7 @@ import pytest
 from ledger.models import Event, Operation
 from ledger.rules.states import Evidence, State
 from tests import stories
-from tests.databases import Clock
 from tests.people import browser_of
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def close(operation: Operation, way: str, *, who: str = "ann", **form: str) -> Any:

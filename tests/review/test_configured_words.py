@@ -9,7 +9,6 @@ from django.db import models
 from ledger.models import Case, Destination, OperationType
 from tests import factories as make
 from tests import stories
-from tests.databases import Clock
 from tests.people import browser_of
 
 OPEN = "https://books.example.com/records/{destination_reference}"
@@ -25,11 +24,6 @@ CHANGES: dict[str, tuple[type[models.Model], dict[str, Any], str]] = {
     "noun": (OperationType, {"noun": "statement of account"}, "statement of account"),
     "owner": (OperationType, {"owner": "treasury"}, "treasury"),
 }
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def read(durban: stories.Durban) -> str:

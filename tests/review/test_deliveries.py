@@ -13,15 +13,9 @@ from ledger import actions
 from ledger.models import Delivery, Destination, Event, Operation, Webhook
 from review import deliveries
 from tests import stories
-from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
 from tests.people import browser_of
 from tests.receivers import Receiver, hooked, receiving
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 @pytest.fixture

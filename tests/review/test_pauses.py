@@ -3,8 +3,6 @@
 import re
 import uuid
 
-import pytest
-
 from ledger import actions
 from ledger.models import Operation, OperationType, Pause
 from ledger.rules.decisions import UNREADY
@@ -12,13 +10,7 @@ from ledger.rules.facts import UNCONFIGURED
 from ledger.rules.outcomes import Report
 from ledger.rules.states import Outcome
 from tests import stories
-from tests.databases import Clock
 from tests.people import browser_of
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def paused(durban: stories.Durban) -> tuple[Operation, Operation, str]:

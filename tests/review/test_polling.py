@@ -3,20 +3,13 @@
 import re
 import uuid
 
-import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests import stories
-from tests.databases import Clock
 from tests.people import browser_of
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def poll_of(page: str) -> str:

@@ -14,13 +14,8 @@ from ledger.models import Operation, database_now
 from review import queue as rows_of_queue
 from review.filters import Filter
 from tests import stories
-from tests.databases import Clock, Database
+from tests.databases import Database
 from tests.people import browser_of
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 def listed(client: Client, query: str = "") -> list[str]:

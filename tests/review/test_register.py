@@ -24,11 +24,6 @@ from tests.registers import afternoon, claim
 from tests.sandboxes import Sandbox
 
 
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
-
-
 def page(name: str = "vic") -> str:
     """The page's words, without tags."""
     html = browser_of(name).get("/register/").content.decode().replace("\u00a0", " ")

@@ -10,13 +10,7 @@ from django.test import Client
 from ledger.models import Attempt, Command, Event, Operation, Permit
 from ledger.rules.decisions import LOOKS
 from tests import stories
-from tests.databases import Clock
 from tests.people import browser_of
-
-
-@pytest.fixture
-def durban(clock: Clock) -> stories.Durban:
-    return stories.Durban(clock)
 
 
 @pytest.fixture
