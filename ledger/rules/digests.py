@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 MAX_LEAVES = 10_000
+PATH_MAX = 500
+"""Characters of a leaf's path at most: each leaf keeps its own, so a long name is kept thousands of times."""
 LEAF_BYTES = 16
 KEY_MAX_LEAST = 32
 """The shortest `key_max` of a contract that every idempotency key fits."""
@@ -47,6 +49,7 @@ KEY_MAX_LEAST = 32
 AMOUNT, CURRENCY, KEY_ID = "$amount", "$currency", "$key"
 """Entries beside the payload's leaves; no member of a payload can have such a path."""
 
+_PATH_SHOWN = 60
 _INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,15}")
 
 Segments = tuple[str | int, ...]
@@ -125,7 +128,7 @@ def leaf_digests(
     """Return a keyed digest for each leaf by its dotted path, and the key's id under `$key`.
 
     How odd names are written in a path is told in `paths`. Empty objects and lists count as leaves.
-    Raises TooLarge beyond 10,000 of them.
+    Raises TooLarge beyond 10,000 of them, and for a path of more than 500 characters.
     """
     key_id = keyring.current if key_id is None else key_id
     secret = keyring.secret(key_id)
@@ -136,7 +139,7 @@ def leaf_digests(
     for number, (path, value) in enumerate(_leaves(payload, ())):
         if number >= MAX_LEAVES:
             raise TooLarge(f"The payload has more than {MAX_LEAVES} values.")
-        digests[dotted(path)] = _leaf(secret, path, value)
+        digests[_written(path)] = _leaf(secret, path, value)
     return digests
 
 
@@ -189,6 +192,16 @@ def _amount_text(amount: Decimal | None, currency: str | None) -> str | None:
     if (amount is None) != (currency is None):
         raise Malformed("Amount and currency come together, or neither does.")
     return None if amount is None or currency is None else money.written(amount, currency)
+
+
+def _written(path: Segments) -> str:
+    where = dotted(path)
+    if len(where) > PATH_MAX:
+        raise TooLarge(
+            f"The payload names a value by a path of {len(where):,} characters ({where[:_PATH_SHOWN]}…), and "
+            f"{PATH_MAX} are the most. Give it shorter names, or nest it less."
+        )
+    return where
 
 
 def _leaf(secret: bytes, place: str | Segments, value: object) -> str:

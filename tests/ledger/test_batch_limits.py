@@ -44,6 +44,16 @@ def test_a_batch_has_a_limit_of_values_and_is_refused_whole_beyond_it(shop: Api)
     assert not Operation.objects.filter(key__startswith="values/more/").exists()
 
 
+def test_a_long_name_above_many_values_is_refused_alone_and_spoils_no_batch(shop: Api) -> None:
+    beyond = item("paths/alone", payload={"name" * 2_000: list(range(9_000))})
+    alone = problem(shop.post("operations/claim", beyond), 413, "too-large")
+    assert "500 are the most. Give it shorter names" in alone["detail"]
+    among = in_one_batch(shop, "operations/claim-batch", [item("paths/first"), beyond, item("paths/last")])
+    assert [one["status"] for one in among] == [201, 413, 201]
+    assert among[1]["detail"] == alone["detail"]
+    assert not Operation.objects.filter(key="paths/alone").exists()
+
+
 def test_a_batch_counts_as_many_requests_as_it_has_items(shop: Api) -> None:
     ApiToken.objects.filter(token_hash=token_hash(shop.token)).update(per_minute=4)
     whole = shop.post("operations/claim-batch", b'{"items": [%b]}' % b",".join([item("count/1")] * 5))

@@ -298,6 +298,12 @@ def test_ten_thousand_leaves_are_the_most() -> None:
         leaves([0] * 10_001)
 
 
+def test_a_path_has_five_hundred_characters_at_most_names_and_positions_together() -> None:
+    assert f"{'n' * 496}.0.9" in leaves({"n" * 496: [list(range(10))]})
+    with pytest.raises(TooLarge, match=r"path of 501 characters \(n{60}…\), and 500 are the most"):
+        leaves({"n" * 497: [list(range(10))]})
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-2, 2) | st.text('a.0"$\\\u00e9', max_size=2),
     lambda inner: (
