@@ -1,7 +1,7 @@
 """What drills did and found, kept for ever, and what it says of a type as it is set up now."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 from django.conf import settings
@@ -82,30 +82,36 @@ def drilled(kind: OperationType) -> Drilled:
 
 def drilled_each(kinds: Sequence[OperationType]) -> dict[int, Drilled]:
     """Return that for each of several types, by its number, with one question for all."""
-    types, places = {kind.pk: kind for kind in kinds}, {kind.pk: _place(kind) for kind in kinds}
+    types, places = {kind.pk: kind for kind in kinds}, {kind.pk: digest(_place(kind)) for kind in kinds}
     decided = DrillStep.objects.filter(
         drill__operation_type__in=types,
-        drill__place_digest__in={digest(place) for place in places.values()},
+        drill__place_digest__in=set(places.values()),
         tried__in=[Tried.HELD, Tried.BROKEN],
     )
-    by = ("drill__operation_type", "drill__place_digest", "promise")
+    by = ("drill__operation_type", "drill__place_digest", "drill__rules_digest", "promise", "tried")
     latest: dict[int, list[DrillStep]] = {pk: [] for pk in types}
     for step in decided.order_by(*by, "-id").distinct(*by).select_related("drill"):
-        if step.drill.place_digest == digest(places[step.drill.operation_type_id]):
+        if step.drill.place_digest == places[step.drill.operation_type_id]:
             latest[step.drill.operation_type_id].append(step)
     return {pk: _counted(kind, latest[pk]) for pk, kind in types.items()}
 
 
-def _counted(kind: OperationType, latest: Sequence[DrillStep]) -> Drilled:
-    """Return what of the latest results still says something of a type."""
+def _counted(kind: OperationType, latest: Iterable[DrillStep]) -> Drilled:
+    """Return what of the latest results still says something of a type: the later one counts.
+
+    What held under other rules says nothing, so it takes no refutation away either.
+    """
     held: dict[Promise, date] = {}
     broken: dict[Promise, date] = {}
-    for step in latest:
+    in_force = digest(_rules(kind), _where(kind))
+    for step in sorted(latest, key=lambda step: step.pk):
         promise, on = Promise(step.promise), step.at.astimezone(settings.DISPLAY_ZONE).date()
-        if step.tried == Tried.HELD and step.drill.rules_digest == digest(_rules(kind), _where(kind)):
+        if step.tried == Tried.HELD and step.drill.rules_digest == in_force:
             held[promise] = on
+            broken.pop(promise, None)
         elif step.tried == Tried.BROKEN and _still_counts(promise, step.drill, kind):
             broken[promise] = on
+            held.pop(promise, None)
     return Drilled(held, broken)
 
 

@@ -52,6 +52,11 @@ class Heard:
         return self.report.outcome in (Outcome.SUCCEEDED, Outcome.ACCEPTED)
 
     @property
+    def refused(self) -> bool:
+        """Say whether its answer says by contract that nothing was made."""
+        return self.report.outcome in (Outcome.REJECTED, Outcome.RETRYABLE)
+
+    @property
     def unsent(self) -> bool:
         """Say whether not a byte of it went out."""
         return self.report.error_code == "not_sent"

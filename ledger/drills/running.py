@@ -103,7 +103,7 @@ def _alone(kind: OperationType) -> Iterator[None]:
 
 
 def _drilled(there: Range, *, actor: str, say: Say) -> Done:
-    kind, evidence = there.kind, Evidence()
+    kind, evidence = there.kind, _evidence(there)
     say(f"{kind.name} at {kind.destination.title}: what it makes carries {there.drill.stem}/…")
     trying.send_all(there, evidence)
     _wait_for(there.kind.promises.settle_s, say)
@@ -113,6 +113,15 @@ def _drilled(there: Range, *, actor: str, say: Say) -> Done:
     finds = any(one == _FINDS for one in ((result.promise, result.tried) for result in results))
     actions.end_drill(there.drill, results, actor=actor, why="", finds=finds)
     return Done(kind, there.drill, results, left)
+
+
+def _evidence(there: Range) -> Evidence:
+    """Begin with whether look-up and list are known to show what is there: only then their silence counts."""
+    kind, known = there.kind, actions.drilled(there.kind)
+    same_rules = there.drill.begun_at >= kind.lookup_changed_at
+    finds = same_rules and kind.lookup_proved_at is not None and known.lookup_broken_on is None
+    void = there.drill.steps.filter(kind=DrillStep.Kind.VOIDED).values_list("record", flat=True)
+    return Evidence(voided=dict.fromkeys(void, True), finds=finds, lists=Promise.LIST_WHOLE in known.held)
 
 
 _FINDS = (Promise.LOOKUP_FINDS, Tried.HELD)
@@ -154,10 +163,10 @@ def _sent(drill: Drill) -> list[str]:
 def _take_up(there: Range, *, actor: str, say: Say) -> None:
     """Look for what a drill whose process has died may have made, void it and name it.
 
-    It ends once all of it was counted where it was sent; until then each later drill looks again.
+    It ends once all of it was counted where it was sent; until then each later drill looks again. Where
+    nothing could ever count it, it ends at once, and what it may have made is for people.
     """
-    void = there.drill.steps.filter(kind=DrillStep.Kind.VOIDED).values_list("record", flat=True)
-    evidence, here = Evidence(voided=dict.fromkeys(void, True)), actions.is_still_there(there.drill)
+    evidence, here = _evidence(there), actions.is_still_there(there.drill)
     for reference in _sent(there.drill):
         name = reference.rpartition("/")[2]
         evidence.probes[name] = there.probe(name)
@@ -168,10 +177,16 @@ def _take_up(there: Range, *, actor: str, say: Say) -> None:
     where = "" if here else " while the type went to another place"
     said = told(left) or "Nothing of it was found."
     say(f"An earlier drill, {there.drill.stem}, was cut off{where}. {said}")
-    if all(one.record for one in left):
-        actions.end_drill(
-            there.drill, [], actor=actor, why="It was cut off, and taken up later.", finds=False
-        )
+    counted = all(one.record for one in left)
+    if counted or not _can_be_counted(there):
+        why = "It was cut off, and taken up later." if counted else f"It was cut off. {said}"
+        actions.end_drill(there.drill, [], actor=actor, why=why, finds=False)
+
+
+def _can_be_counted(there: Range) -> bool:
+    """Say whether the type has, or had when it was drilled, a way to see what was made."""
+    calls, before = there.kind.how, there.drill.rules["calls"]
+    return bool(calls.lookup or calls.list or before.get("lookup") or before.get("list"))
 
 
 def told(left: list[Left]) -> str:

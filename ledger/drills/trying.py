@@ -48,6 +48,10 @@ class Evidence:
     listed: Listed | None = None
     voided: dict[str, bool] = field(default_factory=dict)
     """The records that were to be voided, by their own name, and whether they are seen to be void."""
+    finds: bool = False
+    """Whether the look-up is known to find what is there, by what it found before."""
+    lists: bool = False
+    """Whether the list is known to be whole, by an earlier drill."""
 
     def answered(self, name: str) -> set[str]:
         """Return the records that answers named for a reference."""
@@ -73,18 +77,36 @@ class Evidence:
 
     def counted(self, name: str) -> bool:
         """Say whether these are all: something was read to its end, and shows what answers named."""
-        found = self.found.get(name)
-        whole = found is not None and found.verdict is not Verdict.COULD_NOT_LOOK
-        whole = whole or (self.listed is not None and not self.listed.why)
+        whole = self._looked(name) or self._listed
         return whole and (name == "other" or self.answered(name) <= self.seen(name))
 
     def accounted(self, name: str) -> bool:
-        """Say whether all that a reference may have made is known: it never went out, or it was counted."""
+        """Say whether all that a reference may have made is known: it never went out, or it was counted.
+
+        That nothing is shown says so only of what was refused, or by what is known to show.
+        """
         heard = self.heard.get(name, [])
         if heard and all(one.unsent for one in heard):
             return True
         missed = name != "other" and any(one.taken for one in heard) and not self.made(name)
-        return self.counted(name) and not missed
+        if missed or not self.counted(name):
+            return False
+        refused = bool(heard) and all(one.refused for one in heard)
+        return bool(self.seen(name)) or refused or self._silence_counts(name)
+
+    def _looked(self, name: str) -> bool:
+        found = self.found.get(name)
+        return found is not None and found.verdict is not Verdict.COULD_NOT_LOOK
+
+    @property
+    def _listed(self) -> bool:
+        return self.listed is not None and not self.listed.why
+
+    def _silence_counts(self, name: str) -> bool:
+        """Say whether what shows nothing of a reference was ever known to show what is there."""
+        finds = self.finds or any(found.records for found in self.found.values())
+        lists = self.lists or (self.listed is not None and bool(self.listed.records))
+        return (self._looked(name) and finds) or (self._listed and lists)
 
 
 def send_all(there: Range, evidence: Evidence) -> None:

@@ -56,7 +56,7 @@ class Drilled:
     """What the latest drills say of a type as it is set up now: the days on which it held, or did not.
 
     What held counts for the rules under which it was tried. What did not counts on: of a key, at this place;
-    of a look-up, until its rules change; until a later drill finds otherwise.
+    of a look-up, until its rules change; until a later drill by the rules in force finds otherwise.
     """
 
     held: Mapping[Promise, date] = field(default_factory=dict)

@@ -9,6 +9,8 @@
 | sends that the rate kept apart               | what ten at once do, nor that the key was drilled      |
 | other credentials, proxy, options            | that anything held there                               |
 | a drill that died, and no way to look        | that its record is gone; it stays open                 |
+| a drill that died, and an empty look-up that never showed anything | the same                        |
+| a drill that died, of a type that nothing counts | that nothing was made: it ends, and says so |
 | a drill that died, from another place        | that its record is gone; it stays open                 |
 """
 
@@ -41,9 +43,7 @@ def test_a_look_up_and_a_list_that_showed_nothing_have_proved_nothing(drills: Dr
     assert {"lookup_finds", "lookup_absent", "list_whole", "changed_data"} <= hindered(done)
     assert held(done) == broken(done) - {"replay_marked"} == set()
     assert OperationType.objects.get(pk=drills.kind().pk).lookup_proved_at is None
-    assert {one.reference for one in done.records if not one.record} == sent(done.drill) - {
-        f"{done.drill.stem}/other"
-    }
+    assert {one.reference for one in done.records if not one.record} == sent(done.drill)
 
 
 def sent(drill: Drill) -> set[str]:
@@ -161,3 +161,37 @@ def test_a_drill_that_died_elsewhere_is_not_looked_for_here(drills: Drills, run_
     there.save(update_fields=["account"])
     commanded()
     assert drills.sandbox.effects(reference) == 0 and ended(drill)
+
+
+def test_a_look_up_that_never_found_anything_does_not_end_a_drill_that_died(
+    drills: Drills, run_manage: Manage
+) -> None:
+    drill, reference = died(drills, run_manage)
+    drills.through("tests.drilling:TakesAndShowsNothing")
+    assert f"Sent and not counted, so a record may be there: {reference}" in commanded().stderr
+    assert drills.sandbox.effects(reference) == 1 and not ended(drill)
+    drills.through("http")
+    assert f"{drill.stem}, was cut off. Void again: INV-" in commanded().stderr
+    assert drills.sandbox.effects(reference) == 0 and ended(drill)
+
+
+def test_a_drill_that_died_before_its_send_ends_once_the_look_up_has_proved_itself(drills: Drills) -> None:
+    drill = actions.begin_drill(drills.kind(), actor="a test")
+    actions.note_sending(drill, [f"{drill.stem}/key"])
+    commanded()
+    assert not ended(drill), "this very drill is the first that the look-up finds"
+    assert f"{drill.stem}, was cut off. Nothing of it was found." in commanded().stderr
+    assert ended(drill)
+
+
+def test_a_drill_that_died_ends_where_nothing_can_ever_count_what_it_made(
+    drills: Drills, run_manage: Manage
+) -> None:
+    kind = drills.kind()
+    kind.calls = {name: value for name, value in kind.calls.items() if name not in ("lookup", "list")}
+    kind.save(update_fields=["calls"])
+    drill, reference = died(drills, run_manage)
+    assert f"so a record may be there: {reference}" in commanded().stderr
+    last = drill.steps.get(kind=DrillStep.Kind.ENDED)
+    assert reference in last.why and drills.sandbox.effects(reference) == 1
+    assert drill.stem not in commanded().stderr

@@ -17,7 +17,7 @@ from ledger.actions import drilled
 from ledger.actions.drilling import drilled_each
 from ledger.destinations import lookups, sending
 from ledger.models import Operation, database_now
-from ledger.rules.drills import Promise
+from ledger.rules.drills import KEY, Promise
 from ledger.rules.leaves import Action, leaves
 from tests import factories as make
 from tests.databases import Clock
@@ -187,6 +187,17 @@ def test_a_refuted_key_stays_refuted_at_its_place_whatever_line_changes(world: W
     beside.save()
     told = drilled_each([kind, beside])
     assert (told[kind.pk].broken, told[beside.pk].broken) == ({}, {}), "each at its own place"
+
+
+def test_what_held_by_other_rules_takes_no_refutation_away(world: World) -> None:
+    kind, other = world.drills.set_up(), {'settle = "10s"': 'settle = "1s"'}
+    assert Promise.SAME_KEY in world.drill("ignore_keys") and not drilled(kind).held.keys() & KEY
+    kind = world.drills.set_up(other)
+    world.drill()
+    assert drilled(kind).key_held_on is not None and drilled(kind).key_broken_on is None
+    for later in ({}, {'saves = "all"': 'saves = "4xx"'}):
+        assert drilled(world.drills.set_up(later)).key_broken_on is not None
+    assert drilled(world.drills.set_up(other)).key_broken_on is None
 
 
 def test_a_refuted_look_up_has_to_prove_itself_again_once_its_rules_change(world: World) -> None:
