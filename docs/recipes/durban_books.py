@@ -24,12 +24,11 @@ def invoice_once(order: dict) -> str:
     with tieout.operation(
         "invoice.issue", key=key, payload=body, amount=order["total"], currency=order["currency"]
     ) as op:
-        if op.proceed:
-            send(op)
-    if op.decision == "skip" or op.said == "succeeded":
+        if op.decision == "skip":
+            return op.reference
+        send(op.or_raise())  # else Wait, Hold or Refused
+    if op.said == "succeeded":
         return op.reference
-    if not op.said:
-        op.or_raise()  # Wait, Hold or Refused
     return invoice_once(order)  # refused, or not done: Tieout knows what follows from that
 
 

@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from ledger import actions
@@ -168,6 +169,12 @@ def page(request: Site, operation: Operation) -> str:
 def instant(value: datetime | None) -> str | None:
     """Write an instant as RFC 3339 with its offset."""
     return value.isoformat() if value else None
+
+
+def in_words(value: datetime) -> str:
+    """Write an instant for people: in the installation's zone, to the next whole second."""
+    there = (value + timedelta(microseconds=-value.microsecond % 1_000_000)).astimezone(settings.DISPLAY_ZONE)
+    return f"{there:%Y-%m-%d %H:%M:%S %Z}"
 
 
 def retry_after(retry_at: datetime | None) -> str:

@@ -3,10 +3,10 @@
  *
  *     const tieout = new Tieout(); // TIEOUT_URL and TIEOUT_TOKEN (or TIEOUT_TOKEN_FILE); {url, token} do as well
  *     const what = { type: "reminder.send", key: "reminder/483/1", payload: body };
- *     const op = await tieout.operation(what, async (op) => { // claimed and started
+ *     const reference = await tieout.once(what, async (op) => { // claimed and started
  *       const sent = await mail.send(body, { idempotencyKey: op.idempotencyKey });
- *       await op.succeeded(sent.id);
- *     });
+ *       return sent.id;
+ *     }); // also where it is done already; else Wait, Hold or Refused is thrown
  *
  * The work is called only where it may be done now, and makes one effect. Kill the process at any line and run it
  * again: what was claimed and what was said are on disk (TIEOUT_SPOOL) before they are told.
@@ -14,7 +14,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { link, mkdir, open, readFile, readdir, rename, unlink } from "node:fs/promises";
+import { link, mkdir, open, readFile, readdir, rename, stat, unlink } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
@@ -37,6 +37,7 @@ export const VERSION = "0.1.0";
  */
 
 const PAUSE_MAX_MS = 5000;
+const STALE_MS = 2 * 86400 * 1000;
 const [CODE_MAX, MESSAGE_MAX] = [100, 10000];
 /** What fails before a byte of a request is sent, beside what fails in connecting. */
 const NOT_SENT = new Set([
@@ -49,12 +50,37 @@ const NOT_SENT = new Set([
   "ERR_TLS_CERT_ALTNAME_INVALID",
 ]);
 
-/** Whatever this client throws. */
+/** Whatever this client throws; a script may end with its `exitStatus`. */
 export class TieoutError extends Error {
   name = this.constructor.name;
+  exitStatus = 77;
 }
 /** Tieout cannot be asked now. Nothing was done; run it again later. */
-export class TieoutUnavailable extends TieoutError {}
+export class TieoutUnavailable extends TieoutError {
+  exitStatus = 75;
+}
+/** The work must not be done now; `op` has the decision. */
+export class NotNow extends TieoutError {
+  /** @param {Operation} op */
+  constructor(op) {
+    super(`${op.type} ${op.key}: ${op.decision}. ${op.why}`.trimEnd());
+    this.op = op;
+  }
+}
+/** It is done already (`skip`). */
+export class Done extends NotNow {
+  exitStatus = 0;
+}
+/** Somebody is at it, or its next try is not due. */
+export class Wait extends NotNow {
+  exitStatus = 75;
+}
+/** A person decides first. */
+export class Hold extends NotNow {
+  exitStatus = 76;
+}
+/** The key was used with another payload (`refuse`); `op.changed` has the paths. */
+export class Refused extends NotNow {}
 /** The work ended without a word. Tieout was told that it may have happened. */
 export class NothingSaid extends TieoutError {}
 /** The lease has ended: start nothing more, and say what came back all the same. */
@@ -118,17 +144,39 @@ class Spool {
   async write(name, fact, { first = false } = {}) {
     const temporary = join(this.folder, `.${randomUUID()}`);
     try {
-      await mkdir(this.folder, { recursive: true, mode: 0o700 });
+      await this.make();
       await this.#flushed(temporary, "wx", JSON.stringify({ v: 1, ...fact }));
       if (!first) await rename(temporary, join(this.folder, name));
       else if (!(await this.#linked(temporary, name))) return false;
       await this.#flushed(this.folder, "r");
     } catch (error) {
+      if (error instanceof SpoolError) throw error;
       throw new SpoolError(`The spool folder ${this.folder} cannot be written: ${/** @type {any} */ (error).code}.`);
     } finally {
       await unlink(temporary).catch(() => {});
     }
     return true;
+  }
+
+  /** Make the folder; SpoolError where others could put words into it. */
+  async make() {
+    await mkdir(this.folder, { recursive: true, mode: 0o700 });
+    const found = await stat(this.folder);
+    const own = process.geteuid === undefined || (found.uid === process.geteuid() && (found.mode & 0o022) === 0);
+    if (own) return;
+    throw new SpoolError(
+      `The spool folder ${this.folder} is somebody else's, or others may write to it. Set TIEOUT_SPOOL to a folder ` +
+        "of this user's own, such as one below it, or chmod it to 700.",
+    );
+  }
+
+  /** Remove what is of no use any more: no lease lasts as long. */
+  async sweep() {
+    for (const name of await readdir(this.folder).catch(() => /** @type {string[]} */ ([]))) {
+      if (name.endsWith(".lock") || !(name.startsWith(".") || name.endsWith(".claim"))) continue;
+      const found = await stat(join(this.folder, name)).catch(() => null);
+      if (found?.isFile() && Date.now() - found.mtimeMs > STALE_MS) await this.remove(name);
+    }
   }
 
   /** @param {string} path @param {string} how @param {string} [text] */
@@ -198,6 +246,7 @@ class Spool {
 /** One operation, as Tieout answers for it. */
 export class Operation {
   /** @type {Json} */ #attempt = {};
+  /** @type {Json} */ #after = {};
   /** @type {Json} */ #claim;
   #client;
   #name;
@@ -258,6 +307,22 @@ export class Operation {
   /** It may have happened. @param {Json} [members] */
   async uncertain(members = {}) {
     await this.#say("uncertain", members);
+  }
+
+  /** Return it where it may be done now; else throw Done, Wait, Hold or Refused. */
+  orThrow() {
+    if (this.proceed) return this;
+    throw this._notNow();
+  }
+  /** Throw Wait or Hold where the work itself has said that it is not done. */
+  _doneOrThrow() {
+    if (this.said === "succeeded" || this.said === "accepted") return;
+    this.#stands(this.#after.decision ?? "wait", { ...this.#after, why: `It was ${this.said}.` });
+    throw this._notNow();
+  }
+  _notNow() {
+    const kinds = { skip: Done, wait: Wait, hold: Hold };
+    return new (kinds[/** @type {keyof typeof kinds} */ (this.decision)] ?? Refused)(this);
   }
 
   /** The work goes on: the lease lasts longer. LeaseLost where it has ended. @param {number} [lease_s] seconds */
@@ -324,19 +389,26 @@ export class Operation {
   async #begin() {
     const { spool } = this.#client;
     await this.#client._tellAll();
-    for (const name of await spool.names(new RegExp(`^${this.#name}.*\\.(open|outcome)(\\.unreadable)?$`))) {
-      const fact = name.endsWith(".unreadable") ? null : await spool.read(name);
-      const why = `What was done for it is not told to Tieout yet: ${join(spool.folder, name)}.`;
-      const done = fact?.outcome?.outcome === "succeeded";
-      return this.#stands(done ? "skip" : "wait", { why, operation: fact?.outcome });
-    }
+    if (await this.#untold()) return;
     try {
       await this.#claimed();
-      if (this.proceed) await this.#start();
+      // A process of Python's may have begun it unasked meanwhile; no lock keeps that one off. The claim lapses.
+      if (this.proceed && !(await this.#untold())) await this.#start();
     } catch (error) {
       if (!(error instanceof TieoutUnavailable)) throw error;
       throw new TieoutUnavailable(`${error.message} Nothing was done for ${this.type} ${this.key}.`);
     }
+  }
+
+  /** Decide by what is on disk, where Tieout does not know all of it yet. */
+  async #untold() {
+    const { spool } = this.#client;
+    const [name] = await spool.names(new RegExp(`^${this.#name}.*\\.(open|outcome)(\\.unreadable)?$`));
+    if (name === undefined) return false;
+    const fact = name.endsWith(".unreadable") ? null : await spool.read(name);
+    const why = `What was done for it is not told to Tieout yet: ${join(spool.folder, name)}.`;
+    this.#stands(fact?.outcome?.outcome === "succeeded" ? "skip" : "wait", { why, operation: fact?.outcome });
+    return true;
   }
 
   async #claimed() {
@@ -391,11 +463,13 @@ export class Operation {
   /** @param {Decision} decision @param {Json} body */
   #stands(decision, body) {
     this.decision = decision;
-    this.why = String(body.why ?? body.detail ?? "");
     this.case = body.case ?? null;
     this.retryAt = body.retry_at ?? null;
     this.changed = body.changed ?? [];
     this.operation = body.operation ?? {};
+    this.why = String(body.why ?? body.detail ?? "");
+    if (decision === "skip" && !this.why) this.why = this.reference ? `It is done: ${this.reference}.` : "It is done.";
+    if (this.case && !this.why.includes(this.case)) this.why += ` Decide at ${this.case}`;
   }
 
   /** @param {string} outcome @param {Json} members @returns {[string, Json]} */
@@ -416,7 +490,8 @@ export class Operation {
     const kept = await this.#client._keep(name, fact);
     try {
       const answer = await this.#client._told(name, fact, kept);
-      this.operation = answer?.operation ?? this.operation;
+      this.#after = answer ?? {};
+      this.operation = this.#after.operation ?? this.operation;
     } finally {
       await this.#client.spool.remove(`${this.#name}.claim`);
     }
@@ -461,7 +536,32 @@ export class Tieout {
    * With `heartbeat`, the lease is extended for as long as the work runs.
    * @param {Members & {heartbeat?: boolean}} members @param {(op: Operation) => any} work
    */
-  async operation({ heartbeat = false, ...members }, work) {
+  async operation(members, work) {
+    const op = await this.#run(members, work);
+    // Else a script would end as if it were done.
+    if (!op.proceed && op.decision !== "skip") console.error(`tieout: ${op._notNow().message}`);
+    return op;
+  }
+
+  /**
+   * Do the work once, and return its reference: what the work returns, also where it is done already.
+   * What must not be done now, or was not done by the work's own word, throws Wait, Hold or Refused.
+   * @param {Members & {heartbeat?: boolean}} members @param {(op: Operation) => any} work
+   * @returns {Promise<string | null>}
+   */
+  async once(members, work) {
+    /** @type {string | null} */ let reference = null;
+    const op = await this.#run(members, async (op) => {
+      reference = (await work(op)) ?? null;
+      if (op.said === null) await op.succeeded(reference ?? undefined);
+    });
+    if (op.decision === "skip") return op.reference;
+    op.orThrow()._doneOrThrow();
+    return reference;
+  }
+
+  /** @param {Members & {heartbeat?: boolean}} members @param {(op: Operation) => any} work */
+  async #run({ heartbeat = false, ...members }, work) {
     const claim = Object.fromEntries(Object.entries(members).filter(([, value]) => value != null));
     const op = new Operation(this, claim);
     await op._run(work, heartbeat);
@@ -489,6 +589,7 @@ export class Tieout {
 
   /** Tell Tieout what is on disk for it, and return the names of the files that remain. */
   async flush() {
+    await this.spool.sweep();
     await this._tellAll(this.#patienceMs);
     return this.spool.names(/\.(open|outcome|unreadable|refused|doubled)$/);
   }
@@ -581,7 +682,9 @@ export class Tieout {
   /** Tell what is on disk for this Tieout. What was done unasked, the Python client tells. */
   async _tellAll(patienceMs = 0) {
     let failures = 0;
-    for (const name of await this.spool.names(/\.outcome$/)) {
+    const names = await this.spool.names(/\.outcome$/);
+    if (names.length > 0) await this.spool.make();
+    for (const name of names) {
       const fact = await this.spool.read(name);
       if (!fact?.attempt || fact.url !== this.url || failures === 3) continue;
       try {

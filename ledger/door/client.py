@@ -1,11 +1,14 @@
 """Tieout's client in one file: Python 3.9 and newer, standard library only. See docs/clients.md.
 
     tieout = Tieout()  # TIEOUT_URL and TIEOUT_TOKEN (or TIEOUT_TOKEN_FILE); url= and token= do as well
-    with tieout.operation("reminder.send", key="reminder/483/1", payload=body) as op:
-        if op.proceed:  # claimed and started: nobody else does it now
-            op.succeeded(mail.send(body, idempotency_key=op.idempotency_key)["id"])
 
-One block makes one effect. Kill the process at any line and run it again: what was claimed and what was said
+    @tieout.once("reminder.send", key="reminder/483/1", payload=body)
+    def remind(op):  # claimed and started: nobody else does it now
+        return mail.send(body, idempotency_key=op.idempotency_key)["id"]
+
+    remind()  # its reference, also where it is done already; else Wait, Hold or Refused is raised
+
+One key makes one effect. Kill the process at any line and run it again: what was claimed and what was said
 are on disk (TIEOUT_SPOOL) before they are told, and Tieout decides whether it is done again.
 """
 
@@ -35,7 +38,7 @@ import uuid
 from datetime import datetime
 from pathlib import Path
 from types import FrameType, SimpleNamespace, TracebackType
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple
 
 try:
     import fcntl
@@ -60,17 +63,24 @@ KNOWN = frozenset("requests urllib3 httpx httpcore anyio".split())
 """Installed packages whose ways of sending a second request are known here; others may have others."""
 AGAIN = frozenset("resolve_redirects dispatch_hook handle_401 http_error_auth_reqed".split())
 """Functions of requests and urllib that send a second request after an answer to the first."""
+SAID = "type key decision why case retry_at changed operation reference proceed open said".split()
+"""What an operation has for who reads of it in another process."""
+LATER, HELD, REFUSED, USAGE = 75, 76, 77, 64
+
+
+# --- what is raised
 
 
 class TieoutError(Exception):
-    """Whatever this client raises."""
+    """Whatever this client raises. `exit_status` is what the command ends with, and what a script may."""
 
-
-SAID = "type key decision why case retry_at changed operation reference proceed open said".split()
+    exit_status = REFUSED
 
 
 class TieoutUnavailable(TieoutError):
     """Tieout cannot be asked now. Nothing was done; run it again later."""
+
+    exit_status = LATER
 
 
 class Problem(TieoutError):
@@ -92,10 +102,7 @@ class NotNow(TieoutError):
 
     def __init__(self, op: Operation) -> None:
         self.op = op
-        where = f" Decide at {op.case}" if op.case else f" Again at {op.retry_at}." if op.retry_at else ""
-        if (op.case or op.retry_at or "") in op.why:
-            where = ""
-        super().__init__(f"{op.type} {op.key}: {op.decision}. {op.why}{where}")
+        super().__init__(f"{op.type} {op.key}: {op.decision}. {op.why}".rstrip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let it go to another process: `op` is then what it said, and no longer to be entered."""
@@ -106,13 +113,19 @@ class NotNow(TieoutError):
 class Done(NotNow):
     """It is done already (`skip`)."""
 
+    exit_status = 0
+
 
 class Wait(NotNow):
     """Somebody is at it, or its next try is not due."""
 
+    exit_status = LATER
+
 
 class Hold(NotNow):
     """A person decides first."""
+
+    exit_status = HELD
 
 
 class Refused(NotNow):
@@ -129,6 +142,9 @@ class LeaseLost(TieoutError):
 
 class SpoolError(TieoutError):
     """The spool folder cannot be used; the words say what is not on disk because of it."""
+
+
+# --- the way to Tieout
 
 
 class _Answer(NamedTuple):
@@ -208,6 +224,9 @@ def _read(status: int, text: bytes, asked: str) -> tuple[_Answer | None, str, fl
 
 def _again(body: Json) -> bool:
     return body.get("retry") == "wait" and body.get("decision") is None
+
+
+# --- the disk
 
 
 class _Spool:
@@ -358,6 +377,9 @@ def _close(handle: int | None) -> None:
         os.close(handle)
 
 
+# --- was a byte sent?
+
+
 def not_sent(error: BaseException | None) -> bool:
     """Say whether an exception proves that no byte was sent; whatever else it carries denies it."""
     proved, seen = False, set()
@@ -424,6 +446,9 @@ def _connecting(error: BaseException) -> bool:
     return False
 
 
+# --- an operation
+
+
 def _plain(name: str, value: Any) -> Any:
     """Make text of a reference, and keep words within what Tieout takes."""
     if name == "destination_reference" and value is not None:
@@ -445,7 +470,7 @@ class Operation:
     def __init__(self, client: Tieout, claim: Json, *, heartbeat: bool, or_raise: bool, opens: bool) -> None:
         self.type, self.key = str(claim["type"]), str(claim["key"])
         self.decision, self.why = "", ""
-        """`proceed`, `wait`, `hold`, `skip` or `refuse`; and the reason, where it is not `proceed`."""
+        """`proceed`, `wait`, `hold`, `skip` or `refuse`; where it is not `proceed`, why, in words."""
         self.case: str | None = None
         self.retry_at: str | None = None
         self.changed: list[str] = []
@@ -458,6 +483,9 @@ class Operation:
         self._wants = (heartbeat, or_raise)
         self._name = hashlib.sha256(f"{client.url}\n{self.type}\n{self.key}".encode()).hexdigest()[:32]
         self._attempt: Json = {}
+        self._after: Json = {}
+        self._begun = (0.0, "")
+        """When the start was asked for, by this machine's clock, and when Tieout took it, by its own."""
         self._until: float | None = None
         self._gone = False
         self._lock: int | None = None
@@ -500,8 +528,19 @@ class Operation:
     def or_raise(self) -> Operation:
         """Return it where it may be done now; else raise Done, Wait, Hold or Refused."""
         if not self.proceed:
-            raise {"skip": Done, "wait": Wait, "hold": Hold}.get(self.decision, Refused)(self)
+            raise self._not_now()
         return self
+
+    def _done_or_raise(self) -> None:
+        """Raise Wait or Hold where the work itself has said that it is not done."""
+        if self.said not in ("succeeded", "accepted"):
+            self._stands(
+                self._after.get("decision") or "wait", {**self._after, "why": f"It was {self.said}."}
+            )
+            raise self._not_now()
+
+    def _not_now(self) -> NotNow:
+        return {"skip": Done, "wait": Wait, "hold": Hold}.get(self.decision, Refused)(self)
 
     def __enter__(self) -> Operation:
         heartbeat, or_raise = self._wants
@@ -519,7 +558,11 @@ class Operation:
         trace: TracebackType | None,
     ) -> None:
         self._over.set()
-        if not self.proceed or self.said is not None:
+        if not self.proceed:
+            if error is None and self.decision != "skip":  # else it would end as if it were done
+                log.warning("%s", self._not_now())
+            return
+        if self.said is not None:
             return
         if error is None:
             why = "Its block ended without saying what came back."
@@ -649,9 +692,13 @@ class Operation:
         self._stands(decision or "refuse", answer.body)
 
     def _stands(self, decision: str, body: Json) -> None:
-        self.decision, self.why = decision, str(body.get("why") or body.get("detail") or "")
         self.case, self.retry_at = body.get("case"), body.get("retry_at")
         self.operation, self.changed = body.get("operation") or {}, body.get("changed") or []
+        self.decision, self.why = decision, str(body.get("why") or body.get("detail") or "")
+        if decision == "skip" and not self.why:
+            self.why = f"It is done: {self.reference}." if self.reference else "It is done."
+        if self.case and self.case not in self.why:
+            self.why += f" Decide at {self.case}"
 
     def _start(self) -> None:
         """Have it on record that the first byte may go. Whatever keeps it from that, nothing was sent."""
@@ -670,13 +717,12 @@ class Operation:
             self.decision = "wait" if self.proceed else self.decision
             return
         attempt = answer.good()["attempt"]
-        self._until = asked_at  # the lease is counted from before the start: it never ends later here
+        self._begun = asked_at, attempt["started_at"]
         self._lasts(attempt)
 
     def _lasts(self, attempt: Json) -> None:
-        if "since" not in self._attempt:
-            self._attempt["since"] = (self._until, attempt["started_at"])
-        asked_at, started_at = self._attempt["since"]
+        """Count the lease from before the start: it never ends later here than with Tieout."""
+        asked_at, started_at = self._begun
         ends = datetime.fromisoformat(attempt["lease_expires_at"]) - datetime.fromisoformat(started_at)
         self._until = asked_at + ends.total_seconds()
 
@@ -739,11 +785,11 @@ class Operation:
             answer = self._client._told(name, fact, kept=kept)
         finally:
             self._client.spool.remove(f"{self._name}.claim")
-        if answer is not None:
-            self.operation = answer.get("operation") or self.operation
+        self._after = answer or {}
+        self.operation = self._after.get("operation") or self.operation
 
 
-Told = Union[None, str, Callable[..., Optional[str]]]
+# --- one Tieout
 
 
 class Tieout:
@@ -800,11 +846,11 @@ class Tieout:
         opens = self._opens if when_unreachable is None else when_unreachable == "open"
         return Operation(self, claim, heartbeat=heartbeat, or_raise=or_raise, opens=opens)
 
-    def once(self, type: str, **members: Any) -> Callable[[Callable[..., Told]], Callable[..., str | None]]:
+    def once(self, type: str, **members: Any) -> Callable[[Callable[..., Any]], Callable[..., str | None]]:
         """Decorate a function that does the work: it takes the operation first, and returns the reference.
 
         Members may be functions of the call's other arguments. What is done already returns its reference;
-        what must not be done now raises Wait, Hold or Refused.
+        what must not be done now, or was not done by the function's own word, raises Wait, Hold or Refused.
         """
 
         def wrap(work: Callable[..., Any]) -> Callable[..., str | None]:
@@ -817,7 +863,8 @@ class Tieout:
                     reference: str | None = work(op.or_raise(), *given, **named)
                     if op.said is None:
                         op.succeeded(reference)
-                    return reference
+                op._done_or_raise()
+                return reference
 
             return performed
 
@@ -982,9 +1029,7 @@ def _token(token: str | None, file: str | None) -> str:
     return found.strip()
 
 
-# --- python tieout_client.py run TYPE KEY -- command …
-
-LATER, HELD, REFUSED, USAGE = 75, 76, 77, 64
+# --- python3 tieout_client.py run TYPE KEY -- command …
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -992,32 +1037,20 @@ def _run(given: argparse.Namespace) -> int:
     text = "{}"
     if given.payload:
         text = sys.stdin.read() if given.payload == "-" else Path(given.payload).read_text(encoding="utf-8")
-    members = {
-        name: getattr(given, name) for name in ("amount", "currency", "description", "subject", "lease_s")
-    }
-    client = Tieout(when_unreachable="open" if given.open else "closed", patience_s=given.patience_s)
-    with client.operation(
-        given.type, key=given.key, payload=json.loads(text), heartbeat=True, **members
-    ) as op:
-        if not op.proceed:
-            print(
-                f"tieout: {op.decision}. {op.why} {op.case or op.retry_at or op.reference or ''}",
-                file=sys.stderr,
-            )
-            return {"skip": 0, "wait": LATER, "hold": HELD}.get(op.decision, REFUSED)
-        with tempfile.TemporaryDirectory() as folder:
-            reference = Path(folder) / "reference"
-            status = _command(given.command, op, reference)
-            if status == 0:
-                lines = reference.read_text(encoding="utf-8").splitlines() if reference.exists() else []
-                op.succeeded(lines[0].strip() if lines else None)
-            elif op.said is None:
-                known = {
-                    **dict.fromkeys(given.retryable, op.retryable),
-                    **dict.fromkeys(given.rejected, op.rejected),
-                }
-                say = known.get(status, op.uncertain)
-                say(error_code=f"exit_{status}", message=f"The command ended with {status}.")
+    named = ("type", "key", "amount", "currency", "description", "subject", "lease_s")
+    members = {name: getattr(given, name) for name in named}
+    tieout = Tieout(when_unreachable="open" if given.open else "closed", patience_s=given.patience_s)
+    once = tieout.operation(payload=json.loads(text), heartbeat=True, or_raise=True, **members)
+    with once as op, tempfile.TemporaryDirectory() as folder:
+        reference = Path(folder) / "reference"
+        status = _command(given.command, op, reference)
+        if status == 0:
+            lines = reference.read_text(encoding="utf-8").splitlines() if reference.exists() else []
+            op.succeeded(lines[0] if lines else None)
+        elif op.said is None:
+            rejected = status in given.rejected
+            say = op.rejected if rejected else op.retryable if status in given.retryable else op.uncertain
+            say(error_code=f"exit_{status}", message=f"The command ended with {status}.")
     return status
 
 
@@ -1086,12 +1119,9 @@ def main(arguments: list[str] | None = None) -> int:
         if given.kind == "run":
             return _run(given)
         return _flush(given)
-    except TieoutUnavailable as error:
-        print(f"tieout: {error}", file=sys.stderr)
-        return LATER
     except (TieoutError, ValueError, OSError) as error:
         print(f"tieout: {error}", file=sys.stderr)
-        return REFUSED if isinstance(error, TieoutError) else USAGE
+        return error.exit_status if isinstance(error, TieoutError) else USAGE
 
 
 if __name__ == "__main__":

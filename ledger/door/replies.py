@@ -84,7 +84,7 @@ def refusal(request: HttpRequest, reply: Reply) -> TieoutError:
     if reply.decision == "hold":
         return OnHold(f"{reason} Decide at {told['case']}", **told)
     kind = InFlight if reply.operation.state == State.RUNNING else Waiting
-    when = f" Ask again at {told['retry_at']}." if reply.retry_at else ""
+    when = f" Ask again at {answers.in_words(reply.retry_at)}." if reply.retry_at else ""
     return kind(f"{reason}{when}", **told)
 
 

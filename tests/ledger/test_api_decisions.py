@@ -12,7 +12,8 @@
 
 import uuid
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -228,7 +229,10 @@ def test_a_claim_in_flight_waits_until_the_lease_ends(api: Api) -> None:
     assert (told["decision"], told["retry"], told["attempt"], told["case"]) == ("wait", "wait", None, None)
     assert 90 < int(answer.headers["Retry-After"]) <= 100
     assert told["retry_at"] is not None
-    assert told["retry_at"] in told["detail"]
+    # People read the next whole second, in their zone.
+    whole = datetime.fromisoformat(told["retry_at"]) + timedelta(seconds=1, microseconds=-1)
+    in_durban = whole.astimezone(ZoneInfo("Africa/Johannesburg")).strftime("%Y-%m-%d %H:%M:%S SAST")
+    assert f"Ask again at {in_durban}." in told["detail"]
     assert not is_replayed(answer)
 
 

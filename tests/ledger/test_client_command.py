@@ -49,7 +49,7 @@ def test_a_command_is_done_once_and_names_its_reference(shop: Shop) -> None:
     body = '{"order": "483"}'
     assert ran(shop, *run, "sh", "-c", script, input=body) == (0, "")
     status, words = ran(shop, *run, "sh", "-c", script, input=body)
-    assert (status, words) == (0, "tieout: skip.  MSG-1\n")
+    assert (status, words) == (0, f"tieout: reminder.send {key}: skip. It is done: MSG-1.\n")
     assert (shop.folder / "done").read_text() == f"{key} {attempt(key).idempotency_key}\n"
     assert Operation.objects.get(key=key).destination_reference == "MSG-1"
     assert shop.files() == []

@@ -1,6 +1,8 @@
 """The one-file JavaScript client under a real Node: the same words, and one effect wherever it is killed."""
 
+import hashlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -23,6 +25,7 @@ pytestmark = pytest.mark.long
 CALLS = 4
 """A claim, a start, the send and an outcome."""
 JOB = """
+import { writeFileSync } from "node:fs";
 import { Tieout, notSent } from "./tieout_client.mjs";
 
 // Killed before its n-th call, or with a minus after it.
@@ -33,6 +36,7 @@ globalThis.fetch = async (...given) => {
   if (count === killAt) process.kill(process.pid, "SIGKILL");
   const answer = await call(...given);
   if (count === -killAt) process.kill(process.pid, "SIGKILL");
+  if (count === 1 && process.env.OPENED) writeFileSync(process.env.OPENED, '{"v": 1}');
   return answer;
 };
 
@@ -212,12 +216,34 @@ def begun(shop: Shop, key: str) -> "subprocess.Popen[str]":
     return process
 
 
-@pytest.mark.parametrize("broken", ["file", "garbled"])
+def test_what_is_begun_unasked_here_meanwhile_is_not_begun_again(shop: Shop) -> None:
+    key = new_key()
+    name = hashlib.sha256(f"{shop.api.server.url}\nticket.open\n{key}".encode()).hexdigest()[:32]
+    said = ran(shop, key, OPENED=str(shop.spool / f"{name}.open"))
+    assert said.startswith("wait null")
+    assert f"tieout: ticket.open {key}: wait. What was done for it is not told" in said
+    assert Attempt.objects.get(operation__key=key).started_at is None
+    assert shop.books.effects(key) == 0
+
+
+def test_what_nobody_came_back_for_is_swept_away(shop: Shop) -> None:
+    shop.spool.mkdir(mode=0o700)
+    for name in ("old.claim", ".old", "kept.claim"):
+        (shop.spool / name).touch()
+    for name in ("old.claim", ".old"):
+        os.utime(shop.spool / name, (0, 0))
+    assert ran(shop, new_key(), FLUSH="1") == "[]"
+    assert [path.name for path in shop.spool.iterdir()] == ["kept.claim"]
+
+
+@pytest.mark.parametrize("broken", ["file", "shared", "garbled"])
 def test_a_spool_that_cannot_be_used_is_said(shop: Shop, broken: str) -> None:
     key = new_key()
-    if broken == "file":
-        shop.spool.write_text("no folder")
-        assert ran(shop, key).startswith("SpoolError false The spool folder")
+    if broken != "garbled":
+        shop.spool.write_text("no folder") if broken == "file" else shop.spool.mkdir()
+        shop.spool.chmod(0o770)
+        words = "is somebody else's" if broken == "shared" else "cannot be written"
+        assert ran(shop, key).startswith(f"SpoolError false The spool folder {shop.spool} {words}")
         assert shop.books.effects(key) == 0
         return
     with way_to(shop) as way:
