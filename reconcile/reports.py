@@ -12,16 +12,16 @@ from reconcile.models import Finding, Run
 from reconcile.tying import amount_text
 
 SETTLED = {
-    "completed": "completed by the one match",
-    "confirmed": "seen there, as a person had said",
-    "closed": "case closed, for it is in order now",
-    "held": "held for a person",
-    "reopened": "taken back into doubt, with a case",
-    "failed": "declined there, with a case",
-    "opened": "case opened for what no operation carries",
-    "changed_meanwhile": "left alone, for it changed meanwhile",
+    "completed": ("completed by the one match",) * 2,
+    "confirmed": ("seen there, as a person had said",) * 2,
+    "closed": ("case closed, for it is in order now", "cases closed, for they are in order now"),
+    "held": ("held for a person",) * 2,
+    "reopened": ("taken back into doubt, with a case", "taken back into doubt, each with a case"),
+    "failed": ("declined there, with a case", "declined there, each with a case"),
+    "opened": ("case opened for what no operation carries", "cases opened for what no operation carries"),
+    "changed_meanwhile": ("left alone, for it changed meanwhile", "left alone, for they changed meanwhile"),
 }
-"""What a run does in the ledger, in words that follow a number."""
+"""What a run does in the ledger, in words that follow the number one, or another."""
 
 
 def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
 def settled(run: Run) -> str:
     """Say what the run did in the ledger: "1 completed by the one match, 2 held for a person"."""
     done = [(words, run.settled[what]) for what, words in SETTLED.items() if run.settled.get(what)]
-    return ", ".join(f"{count} {words}" for words, count in done)
+    return ", ".join(f"{count} {words[count != 1]}" for words, count in done)
 
 
 def _tie_table(run: Run, currency: str, there: str) -> list[str]:

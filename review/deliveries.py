@@ -119,9 +119,13 @@ def _delivered_before(found: Sequence[Delivery]) -> dict[uuid.UUID, datetime]:
 
 
 def _next(delivery: Delivery, now: datetime) -> str:
-    if delivery.due_at is None:
+    """Say when it is tried next: not before its receiver, which failed, is asked again."""
+    due, rests = delivery.due_at, delivery.webhook.rests_until
+    if due is None:
         return ""
-    return "Now" if delivery.due_at <= now else instant(delivery.due_at, now)
+    if rests is not None and rests > max(due, now):
+        return f"{instant(rests, now)}: its receiver failed and rests"
+    return "Now" if due <= now else instant(due, now)
 
 
 def _place(before: str) -> int | None:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
+from django.db.models import Q
+
 from ledger.models import Event
 from reconcile.classes import ItemClass
 from reconcile.histories import telling
@@ -154,8 +156,10 @@ class Reading:
 
     @property
     def trail(self) -> list[trail.Line]:
-        """Return what was done about it."""
-        told = Event.objects.filter(operation=None, data__case=str(self.line.repeat.case.uid))
+        """Return what was done about it, also where it stood in another case than now."""
+        repeat = self.line.repeat
+        its_own = Q(data__repeat=repeat.mark["repeat"]) | Q(data__case=str(repeat.case.uid))
+        told = Event.objects.filter(its_own, operation=None)
         return [trail.line(event, there=self.there) for event in told.order_by("pk")[:RUNS_SHOWN]]
 
 

@@ -15,10 +15,11 @@ NOTHING: dict[str, Any] = {"count": 0, "amount": "0"}
 
 @dataclass(frozen=True)
 class Figures:
-    """A count and an amount as a row of the tie-out shows them."""
+    """A count and an amount in one currency as a row of the tie-out shows them; "" for what has no amount."""
 
     items: str
     amount: str
+    currency: str
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class TieOut:
             steps = [_step(self._lines(item_class, currency)) for currency in self.currencies]
             if any(count or amount for count, amount in steps):
                 figures = [
-                    Figures(_signed(count), _stepped(amount, currency))
+                    Figures(_signed(count), _stepped(amount, currency), currency)
                     for (count, amount), currency in zip(steps, self.currencies, strict=True)
                 ]
                 rows.append(TieRow(item_class.title(self.there), figures))
@@ -106,6 +107,7 @@ class TieOut:
             Figures(
                 str(_left(self.run.tie, currency)),
                 amounts.show(self.run.residual.get(currency), currency) if currency else "",
+                currency,
             )
             for currency in self.currencies
         ]
@@ -123,7 +125,8 @@ class TieOut:
         ]
 
     def _figures(self, side: dict[str, Any], currency: str) -> Figures:
-        return Figures(str(side["count"]), amounts.show(side["amount"], currency) if currency else "")
+        amount = amounts.show(side["amount"], currency) if currency else ""
+        return Figures(str(side["count"]), amount, currency)
 
     def _group(self, currency: str) -> Group:
         held = [line for line in self.run.tie["lines"] if line["currency"] == currency]

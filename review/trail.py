@@ -14,6 +14,7 @@ _DID = {
     "accepted": "handed it over.",
     "let_go": "let it go.",
     "waits": "let it wait again.",
+    "extended": "was still at work.",
     "claimed": "claimed a try.",
     "started": "began to send.",
     "recorded": "recorded what came back.",
@@ -44,6 +45,10 @@ _DID = {
     "ask_voided": "ended the request.",
     "ask_lapsed": "let the request lapse.",
 }
+_SAYS_NO_MORE = frozenset(
+    {"Handed over.", "The first byte may go.", "Still at work: the lease lasts longer.", "First try."}
+)
+"""Reasons of software that only repeat what was done, or are for those who write software."""
 _OUTCOMES = {
     Outcome.SUCCEEDED: "done",
     Outcome.ACCEPTED: "taken",
@@ -79,4 +84,6 @@ def line(event: Event, *, there: str) -> Line:
     did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
     did = did.replace("{told}", _told(event.data))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
-    return Line(event.at, who, did, event.reason, said=wording.is_person(event.actor))
+    said = wording.is_person(event.actor)
+    reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
+    return Line(event.at, who, did, reason, said=said)

@@ -28,7 +28,7 @@ def open_case(
     return case
 
 
-def close_case(case_id: int, *, actor: str, reason: str) -> None:
+def close_case(case_id: int, *, actor: str, reason: str, data: dict[str, object] | None = None) -> None:
     """Close a case that no operation carries; one that is closed stays as it is."""
     with transaction.atomic():
         case = Case.objects.select_for_update().filter(pk=case_id, operation=None).first()
@@ -37,7 +37,7 @@ def close_case(case_id: int, *, actor: str, reason: str) -> None:
         if case.closed_at is None:
             case.closed_at, case.closed_by = database_now(), actor
             case.save(update_fields=["closed_at", "closed_by"])
-            _tell(case, kind="closed", actor=actor, reason=reason, data={})
+            _tell(case, kind="closed", actor=actor, reason=reason, data=data or {})
 
 
 def _tell(case: Case, *, kind: str, actor: str, reason: str, data: dict[str, object]) -> None:

@@ -72,7 +72,7 @@ def _type(kind: OperationType, tried: Drilled, *, doubled: int) -> TypeFacts:
 
 
 def _traffic(row: dict[str, Any]) -> Traffic:
-    counts = ("operations", "claims", "claimed", "with_id", "again", "silent")
+    counts = ("operations", "claims", "claimed", "with_id", "again", "silent", "doubted")
     return Traffic(
         automation=row["actor"].removeprefix(AUTOMATION),
         type_name=row["type_name"],
@@ -81,11 +81,16 @@ def _traffic(row: dict[str, Any]) -> Traffic:
 
 
 def _automations(traffic: Sequence[Traffic]) -> list[AutomationFacts]:
-    """Return each automation that has a section, a living token, or was seen; by name."""
+    """Return each automation that has a section, a living token, or was seen; by name.
+
+    One without either of the two can send nothing any more, and is no automation to be asked about.
+    """
     tokens = {token.name: token for token in ApiToken.objects.living(database_now()).order_by("pk")}
     known = {one.name: _described(one) for one in Automation.objects.all()}
-    for name in {*tokens, *(one.automation for one in traffic)}:
+    for name in tokens:
         known.setdefault(name, AutomationFacts(name, name, registered=False))
+    for name in {one.automation for one in traffic} - known.keys():
+        known[name] = AutomationFacts(name, name, registered=False, gone=True)
     return [
         replace(known[name], has_token=True, token_types=tuple(tokens[name].types))
         if name in tokens

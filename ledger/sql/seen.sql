@@ -3,7 +3,7 @@
 WITH latest AS (
     SELECT t.name AS type_name, o.*
     FROM ledger_operationtype AS t CROSS JOIN LATERAL (
-        SELECT id, source_system, source_reference, source_version, amount, currency, payload_digest, corrects_id
+        SELECT id, state, source_system, source_reference, source_version, amount, currency, payload_digest, corrects_id
         FROM ledger_operation WHERE operation_type_id = t.id ORDER BY accepted_at DESC LIMIT %(latest)s
     ) AS o
 ),
@@ -27,6 +27,7 @@ brought AS (
 claimed AS (
     SELECT l.type_name, a.actor, count(*) AS claims, count(DISTINCT l.id) AS claimed,
         count(a.caller_id) AS with_id, count(*) FILTER (WHERE a.error_code = 'lease_expired') AS silent,
+        count(*) FILTER (WHERE a.error_code = 'lease_expired' AND l.state = 'uncertain') AS doubted,
         sum(a.again) AS again
     FROM latest AS l CROSS JOIN LATERAL (
         SELECT actor, caller_id, error_code, (
@@ -38,8 +39,9 @@ claimed AS (
 )
 SELECT type_name, actor, coalesce(operations, 0) AS operations, coalesce(claims, 0) AS claims,
     coalesce(claimed, 0) AS claimed, coalesce(with_id, 0) AS with_id, coalesce(silent, 0) AS silent,
+    coalesce(doubted, 0) AS doubted,
     greatest(coalesce(again, 0), 0)::bigint AS again, 0 AS sources
 FROM brought FULL JOIN claimed USING (type_name, actor)
 UNION ALL
-SELECT type_name, NULL, 0, 0, 0, 0, 0, 0, sources FROM doubled
+SELECT type_name, NULL, 0, 0, 0, 0, 0, 0, 0, sources FROM doubled
 ORDER BY type_name, actor

@@ -2,17 +2,21 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.conf import settings
 from standardwebhooks import Webhook as Signer
 
 from ledger.door import answers
-from ledger.models import Delivery
+from ledger.models import Delivery, Webhook
 
 
+@dataclass(frozen=True)
 class _Outside:
-    """Where people reach this installation, for what is told without a request."""
+    """Where people reach this installation, for what is told without a request, and who is told."""
+
+    auth: Webhook
 
     def build_absolute_uri(self, location: str) -> str:
         """Return a whole address."""
@@ -24,7 +28,7 @@ def body(delivery: Delivery) -> bytes:
     told = {
         "type": delivery.kind,
         "timestamp": answers.instant(delivery.event.at),
-        "data": answers.whole_operation(_Outside(), delivery.operation),
+        "data": answers.whole_operation(_Outside(delivery.webhook), delivery.operation),
     }
     return json.dumps(told, ensure_ascii=False).encode()
 

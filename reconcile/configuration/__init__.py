@@ -31,13 +31,15 @@ LOCK = 0x71E0C0F6
 class Configured:
     """What a file changed, or would change; what people should know of it; what its presets brought.
 
-    `register`: how what it describes would stand then; only where it was checked.
+    `register`: how what it describes would stand then; only where it was checked. `variables`: those of the
+    environment that nothing named before, so that a process that runs already may be without them.
     """
 
     changes: list[str]
     notes: list[str]
     brought: list[str]
     register: list[str]
+    variables: list[str]
 
 
 def configure(file: Path, *, check: bool = False) -> Configured:
@@ -52,15 +54,16 @@ def configure(file: Path, *, check: bool = False) -> Configured:
         wrongs = Wrongs(partial=bool(read.not_toml))
         filled = fill(read, wrongs)
         layout = _checked(filled.source, wrongs)
-        changes = rows.changes(layout)
+        changes, before = rows.changes(layout), rows.variables()
         for change in changes:
             rows.write(change, reason=f"Configuration file {read.name}"[:1000])
         notes = [*layout.notes, *_stays(layout)]
+        variables = sorted(rows.variables() - before)
         register = lines(registered().only(layout.operation_types, layout.automations)) if check else []
         if check:
             # What would be is read where it is so; then nothing has been.
             transaction.set_rollback(True)
-    return Configured([str(change) for change in changes], notes, filled.brought, register)
+    return Configured([str(change) for change in changes], notes, filled.brought, register, variables)
 
 
 def _checked(read: Source, wrongs: Wrongs) -> Layout:

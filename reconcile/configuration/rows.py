@@ -1,5 +1,7 @@
 """Rows of both floors: what the file wants of them, how that differs from what they are, and the writing."""
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +28,7 @@ from reconcile.configuration.type_checks import contract_of, policy_of
 from reconcile.models import Plan
 
 ACTOR = "configure"
+_VARIABLE = re.compile(r'"env:([^"]+)"')
 OWN_LEASE_MARGIN_S = 10
 
 LOOKED_WITH = frozenset({"send", "lookup", "record", "destination"})
@@ -145,6 +148,16 @@ def changes(layout: Layout) -> list[Change]:
     found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
     found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
     return [one for one in found if one]
+
+
+def variables() -> set[str]:
+    """Return the names of the environment's variables that destinations, types and webhooks name."""
+    held = (
+        Destination.objects.values_list("connection", flat=True),
+        OperationType.objects.values_list("calls", flat=True),
+        Webhook.objects.values_list("secrets", flat=True),
+    )
+    return {name for values in held for value in values for name in _VARIABLE.findall(json.dumps(value))}
 
 
 def left_alone(layout: Layout) -> list[str]:

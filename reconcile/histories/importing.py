@@ -279,13 +279,13 @@ def _new(history: History, one: Several) -> Repeat:
 def _ask(history: History, repeat: Repeat, one: Several, *, actor: str) -> None:
     """Open a case for what is new; what was answered is asked again unless its check came after the runs."""
     if repeat._state.adding:
-        repeat.case = _case(history, one, actor=actor)
+        repeat.case = _case(history, repeat, one, actor=actor)
     elif not repeat.is_open and not _answered(repeat, one):
         repeat.item_class, repeat.records, repeat.surplus = ItemClass.UNCERTAIN, [], 0
         repeat.amount, repeat.currency, repeat.looked_at, repeat.looked_by = None, "", None, ""
         repeat.came_back, repeat.first_seen_at = True, database_now()
         linking.link([repeat])
-        repeat.case = _case(history, one, actor=actor)
+        repeat.case = _case(history, repeat, one, actor=actor)
     if repeat.looked_at is None:
         repeat.why = linking.words(repeat)
     repeat.history = history
@@ -298,7 +298,7 @@ def _answered(repeat: Repeat, one: Several) -> bool:
     return looked_at is not None and one.newest_at + unsettled(repeat.operation_type) <= looked_at
 
 
-def _case(history: History, one: Several, *, actor: str) -> Case:
+def _case(history: History, repeat: Repeat, one: Several, *, actor: str) -> Case:
     kind = history.operation_type
     return actions.open_case(
         kind=CaseKind.REPEATED,
@@ -306,5 +306,5 @@ def _case(history: History, one: Several, *, actor: str) -> Case:
         due_s=kind.reviewing.due_s,
         actor=actor,
         reason=f"Import {history.pk}: {one.runs} successful runs of one trigger.",
-        data={"history": str(history.uid), "runs": one.runs},
+        data={**repeat.mark, "history": str(history.uid), "runs": one.runs},
     )

@@ -124,7 +124,7 @@ def _keep(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None
     repeat.surplus = max(len(live) - 1, 0)
     repeat.amount, repeat.currency = _surplus(live[1:])
     data = {"case": str(repeat.case.uid), "verdict": str(seen.verdict), "records": len(seen.records)}
-    Event.objects.create(kind="looked", actor=actor, reason=CHECKED, data=data)
+    Event.objects.create(kind="looked", actor=actor, reason=CHECKED, data={**repeat.mark, **data})
     if repeat.item_class == ItemClass.MATCHED:
         _close(repeat, actor="policy", reason=repeat.why)
     elif repeat.item_class == ItemClass.DUPLICATE:
@@ -183,7 +183,7 @@ def _hand_over(repeat: Repeat) -> None:
 def _close(repeat: Repeat, *, actor: str, reason: str) -> None:
     """Close its own case; that of an operation is the operation's."""
     if repeat.is_open and repeat.case.operation_id is None:
-        actions.close_case(repeat.case.pk, actor=actor, reason=reason)
+        actions.close_case(repeat.case.pk, actor=actor, reason=reason, data=repeat.mark)
         repeat.case.refresh_from_db()
 
 

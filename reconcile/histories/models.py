@@ -168,3 +168,8 @@ class Repeat(models.Model):
     def is_open(self) -> bool:
         """Say whether somebody still has to answer it."""
         return self.case.closed_at is None
+
+    @property
+    def mark(self) -> dict[str, object]:
+        """Return what its events carry, so that they are found whichever case it stands in."""
+        return {"repeat": str(self.uid)}

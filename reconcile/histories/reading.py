@@ -143,7 +143,7 @@ class Reader:
         """Refuse a file of which no row can be read, or whose statuses nobody has explained."""
         if self.bad == self.rows:
             place, why = self.bad_rows[0]
-            raise FileRefused(f"None of its {self.rows} rows can be read. The first, {place}: {why}.")
+            raise FileRefused(f"No row of it can be read. The first, {place}: {why}.")
         if self.rules.successful is not None:
             return
         platform = self.columns.platform

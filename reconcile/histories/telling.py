@@ -3,6 +3,7 @@
 from typing import Any
 
 from ledger.models import Operation
+from ledger.rules.register.entries import several
 from ledger.rules.states import State
 from reconcile.classes import ItemClass
 from reconcile.histories.importing import Imported
@@ -121,10 +122,12 @@ def _counted(done: Imported, reader: Reader) -> list[str]:
         f"{status} {count}{'' if status.casefold() in reader.successful else ' (not successful)'}"
         for status, count in sorted(history.statuses.items())
     ]
-    lines = [f"{history.rows} rows: {', '.join(counted)}." if counted else f"{history.rows} rows."]
-    lines.append(f"{history.added} successful runs that were not on record yet.")
+    lines = [f"{': '.join(filter(None, (several(history.rows, 'row'), ', '.join(counted))))}."]
+    were = "was" if history.added == 1 else "were"
+    lines.append(f"{several(history.added, 'successful run')} that {were} not on record yet.")
     if history.bad:
-        lines.append(f"{history.bad} rows cannot be read, and are left out:")
+        are = "is" if history.bad == 1 else "are"
+        lines.append(f"{several(history.bad, 'row')} cannot be read, and {are} left out:")
         lines += [f"  {place}: {why}" for place, why in reader.bad_rows[:SHOWN]]
     if history.bad > SHOWN:
         lines.append(f"  and {history.bad - SHOWN} more")
@@ -135,7 +138,9 @@ def _triggers(done: Imported) -> list[str]:
     still = [repeat for repeat in done.repeats if repeat.is_open]
     if not still:
         return ["No trigger of it has several successful runs that nobody has explained."]
-    lines = [f"{len(still)} triggers have several successful runs, to be looked up at the destination:"]
+    have = "has" if len(still) == 1 else "have"
+    found = several(len(still), "trigger")
+    lines = [f"{found} {have} several successful runs, to be looked up at the destination:"]
     for repeat in still[:SHOWN]:
         known = effects(repeat)
         what = f", {known} known there" if known is not None else ""

@@ -15,12 +15,6 @@ def waiting_approvals() -> str:
 
 
 @register.simple_tag
-def administers(user: User) -> bool:
-    """Say whether a person sees to webhooks."""
-    return access.may(user, "redeliver")
-
-
-@register.simple_tag
 def role(user: User) -> str:
     """Name a person's roles."""
     return ", ".join(sorted(access.roles(user))) or "no role"

@@ -83,7 +83,7 @@ def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_
     page.goto(addresses["run"])
     for width in range(360, 1601, 80):
         page.set_viewport_size({"width": width, "height": 900})
-        assert not outgrown(page), f"at {width}"
+        assert outgrown(page) == [], f"at {width}"
 
 
 def test_a_run_at_work_shows_its_end_by_itself(windows: Windows, clock: Clock, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from django.utils.module_loading import import_string
 from django_q.models import OrmQ
 
 from ledger import actions
-from ledger.models import Delivery, Event, Operation, Webhook
+from ledger.models import Delivery, Event, Operation, OperationType, Webhook
+from ledger.rules.following import Earlier
 from ledger.rules.states import State
 from ledger.rules.webhooks import PAUSES_S, public
 from ledger.webhooks import messages, outbox, sweeping
@@ -66,6 +67,25 @@ def test_what_happened_is_told_once_with_the_operation_and_without_its_payload(
     assert "payload" not in told["data"] and b"total" not in message.body
     assert message.name == f"msg_{Delivery.objects.get().uid.hex}"
     assert states() == [(DELIVERED, 1, "It answered 204.")]
+
+
+def test_what_comes_first_is_told_to_none_who_is_told_of_its_followers_type_alone(
+    durban: stories.Durban, shop: Receiver
+) -> None:
+    OperationType.objects.update(destination=durban.invoice.destination)
+    key = done(durban, 1).key
+    hooked(shop.url, "all")
+    hooked(shop.url, "both", types=["reminder.send", "invoice.create"])
+    hooked(shop.url, "reminders", types=["reminder.send"])
+    after = Earlier("invoice.create", key)
+    follower = actions.Submission("reminder.send", {"order": "1"}, key="reminder/1/1", after=after)
+    reply = actions.claim(follower, actor="api:webshop")
+    assert reply.attempt is not None and reply.token is not None
+    actions.record(reply.attempt.uid, token=reply.token, report=stories.done("MAIL-1"), actor="api:webshop")
+    deliver()
+    told = [one.told["data"]["after"] for one in shop.got]
+    assert sorted(first["key"] if first else "" for first in told) == ["", key, key]
+    assert sum(key.encode() in one.body for one in shop.got) == 2
 
 
 def test_each_kind_is_told_to_who_wants_it_and_of_its_types_only(

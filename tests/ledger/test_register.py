@@ -286,7 +286,7 @@ def test_the_destinations_own_client_may_own_the_retries() -> None:
 def test_what_was_seen_stands_beside_what_was_said() -> None:
     traffic = (
         Traffic("shop", "invoice.create", operations=17),
-        Traffic("shop", "reminder.send", operations=1, claims=3, claimed=2, silent=1),
+        Traffic("shop", "reminder.send", operations=1, claims=3, claimed=2, silent=2, doubted=1),
         Traffic("stranger", "reminder.send", operations=4, claims=5, claimed=5, with_id=5, again=2),
     )
     stranger = AutomationFacts("stranger", "stranger", registered=False)
@@ -297,7 +297,7 @@ def test_what_was_seen_stands_beside_what_was_said() -> None:
     ]
     assert seen(entries["shop"]) == [
         "Send reminder: no claim had an attempt_id, so one whose answer is lost ends as doubt.",
-        "Send reminder: 1 claim ended without a word.",
+        "Send reminder: 2 claims ended without a word; what came of it is not known yet of 1 of them.",
         "It makes Send reminder, which is not among its types.",
     ]
     assert "Send reminder: 3 claims for 2 operations of late." in seen(entries["shop"], flagged=False)

@@ -28,7 +28,7 @@ def test_certificates_and_proxy_are_looked_at_before_they_are_stored(
     assert {place: words[0] for place, words in said.items()} == {
         "line 7: destinations.books.tls.certificate": "This is no certificate in PEM.",
         "line 7: destinations.books.tls.key": (
-            f"The file {tmp_path}/gone.pem cannot be read; a destination's secret is read from it."
+            f"The file {tmp_path}/gone.pem cannot be read; a secret is read from it."
         ),
         "line 7: destinations.books.tls.ca": "This is no certificate in PEM.",
         "line 8: destinations.books.proxy": (

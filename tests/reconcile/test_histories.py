@@ -136,7 +136,7 @@ def test_what_is_open_of_a_files_triggers_is_told_whichever_file_had_their_runs(
         assert (told(done)["import"]["known"], told(done)["import"]["added"]) == (known, 0)
         found = [(one["reference"], one["version"], one["open"]) for one in told(done)["triggers"]]
         assert found == [("471", "2", True)]
-    assert "1 triggers have several successful runs" in here(file, "--source-version", "2").stdout
+    assert "1 trigger has several successful runs" in here(file, "--source-version", "2").stdout
     looking.close(Repeat.objects.get(reference="471", version="2"), actor="ann", reason="Looked by hand.")
     closed = here(file, "--source-version", "2")
     assert (closed.returncode, "No trigger of it has several" in closed.stdout) == (0, True)
@@ -350,7 +350,7 @@ ITEM = '{"trigger": "1", "time": "2026-11-23T07:01:00Z", "status": "success", "r
         ("trigger,id,name,start_time,status\n1,2,3,4,5\n", "Its columns fit Zapier and Power Automate"),
         (HEAD + ROW + '2,"2026-11-23T07:01:00Z,success,a\n' + ROW, "is no CSV"),
         (HEAD + ROW.replace("success", "Erfolgreich"), '"Erfolgreich" (1)'),
-        (HEAD + ROW.replace("2026-", "26-"), "None of its 1 rows can be read. The first, line 2: its time"),
+        (HEAD + ROW.replace("2026-", "26-"), "No row of it can be read. The first, line 2: its time"),
         (UMLAUT.encode("cp1252"), "is not UTF-8 throughout"),
         (UMLAUT.encode("utf-16-le"), "say --encoding utf-16-le"),
         (f"[{ITEM} {ITEM}]", '"," is missing after item 1'),

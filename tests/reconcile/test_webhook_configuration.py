@@ -37,7 +37,7 @@ allow_privat = true
     said = {place.partition("webhooks.")[2]: words for place, words in refusals(done).items()}
     assert {name: words[0] for name, words in said.items()} == {
         "shop.url": "Credentials do not belong in an address.",
-        "shop.secret.0": f"{NOT_SET}; a destination's secret is read from it.",
+        "shop.secret.0": f"{NOT_SET}; a secret is read from it, as it was when this process started.",
         "shop.secret.1": "A secret never stands in this file.",
         "shop.secret.2": "The secret in env:SHOP_WEBHOOK cannot sign: it is not base64.",
         "shop.events.0": '"operation.complete" is not one of the choices.',
@@ -76,12 +76,14 @@ def test_an_address_that_may_not_be_posted_to_is_refused(configure: Configure, u
 
 def test_it_is_taken_in_and_changes_are_said_without_address_and_secret(configure: Configure) -> None:
     assert "+ webhook shop" in configure(BOOKS + HOOK, **SECRETS).stdout
-    assert "= nothing changes" in configure(BOOKS + HOOK).stdout
+    again = configure(BOOKS + HOOK).stdout
+    assert "= nothing changes" in again and "anew" not in again
     made = Webhook.objects.get()
     assert (made.secrets, made.types, made.allow_private) == (["env:SHOP_WEBHOOK"], ["invoice.create"], False)
     changed = HOOK.replace("shop.example.com", "new.example.com").replace(', "permit.open"', "")
     changed = changed.replace('"env:SHOP_WEBHOOK"', '["env:SHOP_WEBHOOK", "env:OLD_WEBHOOK"]')
     said = configure(BOOKS + changed).stdout
+    assert "! pages and worker that run already know nothing of OLD_WEBHOOK: start them anew\n" in said
     assert "~ webhook shop: url changed" in said
     assert "~ webhook shop: secret changed" in said
     assert '~ webhook shop: events ["operation.completed", "permit.open"] -> ["operation.completed"]' in said

@@ -46,7 +46,7 @@ def test_each_delivery_stands_in_words_with_its_tries_and_its_last_answer(
 ) -> None:
     in_each_state(durban, shop)
     page = page_of("vic")
-    rows = re.findall(r"<tr>\n(.*?)</tr>", page, re.S)
+    rows = re.findall(r"<tr role=\"row\">\n(.*?)</tr>", page, re.S)
     told = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in rows]
     for row, words in zip(
         told,
@@ -63,7 +63,20 @@ def test_each_delivery_stands_in_words_with_its_tries_and_its_last_answer(
     assert ["Send again" in row for row in told] == [False, True, True, True]
     assert shop.url not in page and "in-the-address" not in page and "whsec" not in page
     for view, count in (("waiting", 2), ("given_up", 1), ("nonsense", 4)):
-        assert page_of("vic", f"?view={view}").count("<tr>\n") == count
+        assert page_of("vic", f"?view={view}").count('<tr role="row">\n') == count
+
+
+def test_the_next_try_waits_until_the_receiver_is_asked_again(durban: stories.Durban, shop: Receiver) -> None:
+    hooked(shop.url)
+    shop.status = 503
+    for order in (1, 2):
+        done(durban, order)
+    deliver()
+    page = page_of("vic")
+    assert page.count("its receiver failed and rests") == 1 and "Now" not in page
+    durban.clock.advance(400)
+    page = page_of("vic")
+    assert "rests" not in page and page.count(">Now<") == 2
 
 
 def test_an_administrator_sends_again_and_two_clicks_are_one(durban: stories.Durban, shop: Receiver) -> None:
@@ -102,11 +115,10 @@ def test_nobody_else_sends_again_and_the_page_says_who_does(durban: stories.Durb
         page = page_of(name)
         assert 'aria-disabled="true"' in page and '<form method="post"' not in page
         assert "An administrator sends again: webhooks are theirs." in page
-        assert ">Deliveries</a>" not in page, "the tab is for those who see to it"
+        assert ">Deliveries</a>" in page, "whoever may read it finds it"
         answer = browser_of(name).post(f"/deliveries/{lost.uid}/again/", follow=True).content.decode()
         assert "An administrator sends again" in answer
     assert Delivery.objects.get(pk=lost.pk).state == "given_up"
-    assert ">Deliveries</a>" in page_of("ada")
     assert Client().get("/deliveries/").status_code == 302
     assert browser_of("nora").get("/deliveries/").status_code == 403
     assert browser_of("ada", csrf=True).post(f"/deliveries/{lost.uid}/again/").status_code == 403

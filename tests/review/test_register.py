@@ -13,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from ledger import actions
 from ledger.actions import registered as reading
 from ledger.models import Operation, OperationType
 from ledger.sql import statement
@@ -57,7 +58,7 @@ def test_what_was_said_stands_beside_what_was_seen(durban: stories.Durban, tmp_p
     assert "It is not registered: add [automations.mailer] to the file." in mailer
     assert "Retries: not said ask whoever runs it" in mailer
     assert "Send reminder: 2 claims for 2 operations of late." in mailer
-    assert "Send reminder: 1 claim ended without a word." in mailer
+    assert "Send reminder: 1 claim ended without a word; what came of it is not known yet." in mailer
     assert "no claim had an attempt_id" in mailer
     reminder = entry("Send reminder")
     assert "mailer: seen to make it, and not registered for it." in reminder
@@ -68,6 +69,7 @@ def test_what_was_said_stands_beside_what_was_seen(durban: stories.Durban, tmp_p
 
 def test_claims_that_may_be_asked_for_again_are_told_from_those_that_may_not(durban: stories.Durban) -> None:
     mine = uuid.uuid4()
+    registers.issue("mailer")
     for _ in range(3):
         claim(1, by="mailer", attempt_id=mine)
     mailer = entry("mailer")
@@ -125,6 +127,48 @@ def test_a_living_token_without_a_section_stands_there_and_an_ended_one_does_not
     assert "Nothing has come from it of late." in entry("night-job")
     call_command("revoke_key", "night-job", stdout=StringIO())
     assert "night-job" not in page()
+
+
+def test_what_can_send_no_more_is_no_automation_to_ask_about_and_is_named_all_the_same(
+    durban: stories.Durban, tmp_path: Path
+) -> None:
+    afternoon(durban, tmp_path)
+    assert "mailer: seen to make it" in entry("Send reminder")
+    call_command("revoke_key", "mailer", stdout=StringIO())
+    assert "<h3>mailer</h3>" not in browser_of("vic").get("/register/").content.decode()
+    reminder = entry("Send reminder")
+    assert "Of late 2 operations by mailer." in reminder and "seen to make it" not in reminder
+    assert "mailer can send no more: no API token of it is valid." in reminder
+
+
+def test_a_silence_whose_end_is_known_speaks_no_more_against_it(durban: stories.Durban) -> None:
+    registers.issue("mailer")
+    reply = claim(398, by="mailer", lease_s=1)
+    assert reply.attempt is not None and reply.token is not None
+    durban.clock.advance(20)
+    actions.expire(reply.operation.pk, actor="policy")
+
+    def silence() -> list[tuple[str, bool]]:
+        (mailer,) = reading.registered().automations
+        return [(one.words, one.flagged) for one in mailer.seen if "without a word" in one.words]
+
+    words = "Send reminder: 1 claim ended without a word; what came of it is"
+    assert silence() == [(f"{words} not known yet.", True)]
+    actions.record(reply.attempt.uid, token=reply.token, report=stories.done("MAIL-7"), actor="api:mailer")
+    assert silence() == [(f"{words} known by now.", False)]
+
+
+def test_the_worst_stands_first_and_each_says_how_it_stands(durban: stories.Durban, tmp_path: Path) -> None:
+    afternoon(durban, tmp_path)
+    html = browser_of("vic").get("/register/").content.decode()
+    stands = re.findall(r"<h3>([^<]+)</h3>.*?</svg>([^<]+)</span>", html, re.S)
+    assert stands == [
+        ("Send reminder", "To be asked about"),
+        ("Create invoice", "In order"),
+        ("Older connector", "Not in order"),
+        ("mailer", "To be asked about"),
+        ("Web shop connector", "In order"),
+    ]
 
 
 def test_everybody_who_may_look_reads_it_and_it_is_in_the_navigation(durban: stories.Durban) -> None:

@@ -192,17 +192,16 @@ def kept_text(reference: str) -> str:
         value = os.environ.get(place, "").strip()
         if not value:
             raise ConfigurationError(
-                f"The environment variable {place} is not set; a destination's secret is read from it."
+                f"The environment variable {place} is not set; a secret is read from it, as it was when this "
+                "process started."
             )
     elif kind == "file":
         try:
             value = Path(place).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
-            raise ConfigurationError(
-                f"The file {place} cannot be read; a destination's secret is read from it."
-            ) from None
+            raise ConfigurationError(f"The file {place} cannot be read; a secret is read from it.") from None
         if not value:
-            raise ConfigurationError(f"The file {place} is empty; a destination's secret is read from it.")
+            raise ConfigurationError(f"The file {place} is empty; a secret is read from it.")
     else:
         raise ConfigurationError("A secret is written as env:NAME or file:PATH.")
     return value

@@ -194,11 +194,19 @@ def _in_traffic(each: Traffic, label: str) -> list[Seen]:
         words = f"{label}: no claim had an attempt_id, so one whose answer is lost ends as doubt."
         found.append(Seen(words, flagged=True))
     if each.silent:
-        words = f"{label}: {several(each.silent, 'claim')} ended without a word."
-        found.append(Seen(words, flagged=True))
+        found.append(_silent(each, label))
     if each.again:
         found.append(Seen(f"{label}: asked again {several(each.again, 'time')} for a claim that it held."))
     return found
+
+
+def _silent(each: Traffic, label: str) -> Seen:
+    """Say how many claims fell silent; what was answered since speaks no more against it."""
+    words = f"{label}: {several(each.silent, 'claim')} ended without a word"
+    if each.doubted:
+        still = "" if each.doubted == each.silent else f" of {each.doubted:,} of them"
+        return Seen(f"{words}; what came of it is not known yet{still}.", flagged=True)
+    return Seen(f"{words}; what came of it is known by now.")
 
 
 def _beside_what_was_said(one: AutomationFacts, traffic: list[Traffic], labels: dict[str, str]) -> list[Seen]:

@@ -8,6 +8,12 @@ from typing import Literal
 State = Literal["completed", "said", "uncertain", "failed"]
 """In order, in order by people's word alone, to be asked about, or wrong."""
 ANSWERED: frozenset[State] = frozenset({"completed", "said"})
+STANDS: dict[State, str] = {
+    "failed": "Not in order",
+    "uncertain": "To be asked about",
+    "completed": "In order",
+}
+"""How a thing stands as a whole, the worst first."""
 WIDTH = 100
 _MARKS = {"completed": "ok ", "said": "say", "uncertain": "ask", "failed": "NO "}
 _UNITS_S = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
@@ -47,8 +53,26 @@ class Entry:
     @property
     def in_order(self) -> bool:
         """Say whether each check is answered, and nothing that was seen speaks against it."""
-        checked = all(check.state in ANSWERED for check in self.checks)
-        return bool(self.checks) and checked and not any(one.flagged for one in self.seen)
+        return self.state == "completed"
+
+    @property
+    def state(self) -> State:
+        """Return how it stands as a whole: in order, to be asked about, or wrong."""
+        found = {check.state for check in self.checks}
+        if "failed" in found:
+            return "failed"
+        flagged = any(one.flagged for one in self.seen)
+        return "uncertain" if "uncertain" in found or flagged or not found else "completed"
+
+    @property
+    def words(self) -> str:
+        """Return that in words."""
+        return STANDS[self.state]
+
+    @property
+    def worst_first(self) -> tuple[int, str]:
+        """Return its place in a list: what is wrong, what is to be asked about, what is in order."""
+        return list(STANDS).index(self.state), self.name
 
 
 @dataclass(frozen=True)

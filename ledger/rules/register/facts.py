@@ -55,6 +55,8 @@ class AutomationFacts:
     stable_key: str = ""
     last_failure: str = ""
     owner: str = ""
+    gone: bool = False
+    """It was seen, and has neither a section nor a living token: nothing can come from it any more."""
     has_token: bool = False
     token_types: tuple[str, ...] = ()
     """The types that its token covers; empty means every type."""
@@ -77,6 +79,8 @@ class Traffic:
     """Claims asked for again, because their answer was lost."""
     silent: int = 0
     """Claims whose lease ran out without a word."""
+    doubted: int = 0
+    """Those of them of which nobody knows yet what came of them."""
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,11 @@ def _seen(kind: TypeFacts, makers: list[AutomationFacts], facts: Facts) -> list[
     elif not kind.has_lookup:
         found.append(Seen("It cannot be looked up: only the key protects a second try."))
     known = {one.name for one in makers}
-    strangers = [titles[one.automation] for one in traffic if one.automation not in known]
+    gone = {one.name for one in facts.automations if one.gone}
+    strangers = [titles[one.automation] for one in traffic if one.automation not in known | gone]
+    ended = [titles[one.automation] for one in traffic if one.automation in gone]
+    if ended:
+        found.append(Seen(f"{listed(ended)} can send no more: no API token of it is valid."))
     if strangers:
         found.append(Seen(f"{listed(strangers)}: seen to make it, and not registered for it.", flagged=True))
     elif not makers:

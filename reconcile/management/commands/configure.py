@@ -51,6 +51,9 @@ class Command(BaseCommand):
             self.stdout.write(line)
         for note in done.notes:
             self.stdout.write(f"! {note}")
+        if done.variables:
+            names = ", ".join(done.variables)
+            self.stdout.write(f"! pages and worker that run already know nothing of {names}: start them anew")
         if done.register:
             self.stdout.write("\n".join(["", *done.register, ""]))
         if not done.changes:
