@@ -100,6 +100,15 @@ def test_with_other_credentials_nothing_has_held_yet(drills: Drills) -> None:
         assert drilled(kind).held == {}, changed
 
 
+@pytest.mark.parametrize("other", ['amount = "2.00"\ncurrency = "ZAR"', 'amount = "1.00"\ncurrency = "USD"'])
+def test_a_record_with_another_amount_or_currency_is_not_the_sample(drills: Drills, other: str) -> None:
+    drills.set_up({'amount = "1.00"\ncurrency = "ZAR"': other})
+    told = commanded()
+    assert told.returncode == 2
+    assert "The sample was not taken. The record has another amount or currency." in told.stdout
+    assert "Void again: INV-1101." in told.stdout
+
+
 @pytest.mark.parametrize(
     ("written", "content"),
     [(None, b'{"Status":"VOIDED","Was":"INV-1"}'), ("form", b"Status=VOIDED&Was=INV-1")],

@@ -287,6 +287,13 @@ def test_what_its_destination_tells_of_is_looked_up_and_the_look_decides(
     assert len(told_events(operation)) == 1
 
 
+def test_the_trail_calls_an_event_as_its_destination_does(api: Api, tell: Tell) -> None:
+    for rules, word in ({}, "invoice.updated"), ({"type": "data.action"}, "finalised"):
+        operation = in_doubt(api)
+        assert heard(tell(event("evt_called", operation.key, action="finalised"), **rules), 202) == "new"
+        assert [one.data["event_type"] for one in told_events(operation)] == [word]
+
+
 def test_what_was_done_and_is_reversed_there_is_in_doubt_again_once_it_was_looked_up(
     api: Api, tell: Tell, books: Sandbox
 ) -> None:

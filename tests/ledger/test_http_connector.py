@@ -237,6 +237,13 @@ def test_without_keys_none_is_sent() -> None:
     assert b"t1-g1-abc" not in wire.requests[0]
 
 
+def test_a_send_is_made_by_the_stated_method() -> None:
+    for method, request in (("POST", sending()), ("PUT", sending(method="PUT"))):
+        with serving(answering(b"{}")) as wire:
+            connector(wire.url).send(request)
+        assert wire.requests[0].startswith(f"{method} /invoices HTTP/1.1".encode())
+
+
 def test_placeholders_in_a_path_cannot_leave_their_place() -> None:
     with serving(answering(b"{}")) as wire:
         connector(wire.url).send(sending(path="/orders/{key}/x?total={amount}", method="PUT"))

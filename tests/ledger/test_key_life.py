@@ -96,6 +96,17 @@ def bad_day(books: Sandbox, clock: Clock) -> dict[str, Operation]:
     return made
 
 
+def test_a_key_is_no_longer_than_its_destination_takes(books: Sandbox, settings: Any) -> None:
+    """The installation's name in front is left out where there is no room for it."""
+    settings.INSTALLATION = "durban"
+    for longest, front in ((255, "durban-g1-"), (32, "g1-")):
+        of = kind(f"short-{longest}", contract={"key_max": longest})
+        make.handed(of, f"short/{longest}")
+        one_round()
+        (attempt,) = Attempt.objects.filter(operation__operation_type=of)
+        assert attempt.idempotency_key.startswith(front) and len(attempt.idempotency_key) <= longest
+
+
 def test_a_key_in_use_for_a_day_ends_in_a_look_up_and_a_case_not_in_a_loop(
     bad_day: dict[str, Operation], books: Sandbox, clock: Clock
 ) -> None:

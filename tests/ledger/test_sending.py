@@ -24,8 +24,10 @@ from ledger.destinations import lookups, sending
 from ledger.models import Attempt, Operation
 from ledger.rules.decisions import Next
 from ledger.rules.states import CaseKind, Outcome, State
+from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger import odd_connectors
+from tests.ledger.wires import answering, serving
 from tests.sandboxes import Sandbox
 from tests.stories import CALLS, Durban
 
@@ -129,6 +131,19 @@ def test_a_refused_connection_is_proved_not_done_and_tried_again(durban: Durban,
     durban.clock.advance(600)
     assert sent(durban, operation).state == State.COMPLETED
     assert sandbox.effects(operation.key) == 1
+
+
+def test_each_type_is_sent_to_the_destination_that_it_names(durban: Durban, sandbox: Sandbox) -> None:
+    with serving(answering(b'{"id": "L-1"}', "201 Created")) as wire:
+        elsewhere = make.destination("letters", connection={"base_url": wire.url, "timeout": 1})
+        letters = make.kind(
+            "letter.send", by="tieout", destination=elsewhere, calls={"send": {"path": "/x"}}, looks=False
+        )
+        for operation in (make.handed(letters, "letter/1"), durban.invoiced(1)):
+            sending.send(operation.pk)
+        (letter,) = wire.requests
+    assert letter.startswith(b"POST /x ")
+    assert (sandbox.effects("letter/1"), len(sandbox.call("GET", "/invoices").json["data"])) == (0, 1)
 
 
 def test_a_wrong_address_is_a_rejection(durban: Durban, sandbox: Sandbox) -> None:

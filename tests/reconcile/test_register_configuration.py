@@ -47,6 +47,14 @@ def test_what_is_said_is_stored_with_its_event_and_again_is_nothing(
     assert "automation old-connector" in say(tmp_path, "[automations.webshop]\n")
 
 
+def test_people_read_what_it_is_called_and_who_runs_it(durban: stories.Durban, tmp_path: Path) -> None:
+    whole = say(tmp_path, SAID, "--check")
+    assert "Web shop connector · webshop · Create invoice at Durban Books" in whole
+    assert " · run by the web shop's team" in whole
+    bare = SAID.replace('name = "Web shop connector"\n', "").replace('owner = "the web shop\'s team"\n', "")
+    assert "webshop · Create invoice at Durban Books\n" in say(tmp_path, bare, "--check")
+
+
 def test_a_layer_that_says_nothing_is_refused_with_its_line_and_how_to_write_it(
     durban: stories.Durban, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
