@@ -12,11 +12,13 @@ from pydantic import BeforeValidator, Field
 from ledger.door import answers, auth
 from ledger.door.api import REPLAYED
 from ledger.door.members import Whole
-from ledger.door.openapi import AGAINST_THE_RECORD, answering
+from ledger.door.openapi import answering
+from ledger.door.refusals import ASKED, BODY, BY_RULES
 from ledger.door.schemas import LIST_MAX, Asked, Given, Taken
 from ledger.rules.errors import Conflict, NotFound
 from ledger.rules.states import State
 from reconcile import findings, joining, reports
+from reconcile.actions import AlreadyRunning
 from reconcile.classes import ItemClass
 from reconcile.models import Plan, Run
 
@@ -135,9 +137,8 @@ EXAMPLES = {
 
 @router.post(
     "plans/{name}/runs",
-    response=answering(202, schema=RunOut, refusing=AGAINST_THE_RECORD),
     summary="Start a reconciliation",
-    openapi_extra=EXAMPLES,
+    **answering(202, schema=RunOut, refusing=(*BODY, *BY_RULES, AlreadyRunning), extra=EXAMPLES),
 )
 def start_run(request: HttpRequest, name: str, handed: RunIn) -> HttpResponse:
     """A worker carries it out; read it until it is done. One over the same days that is at work is joined."""
@@ -149,7 +150,7 @@ def start_run(request: HttpRequest, name: str, handed: RunIn) -> HttpResponse:
     return answers.respond(_shown(request, run), status=202, headers={} if new else REPLAYED)
 
 
-@router.get("runs/{uuid:uid}", response=answering(200, schema=RunOut), summary="Read a reconciliation")
+@router.get("runs/{uuid:uid}", summary="Read a reconciliation", **answering(200, schema=RunOut))
 def read_run(request: HttpRequest, uid: UUID) -> HttpResponse:
     """A run as it stands; its figures are null until it is done."""
     return answers.respond(_shown(request, _run(request, uid)))
@@ -157,9 +158,9 @@ def read_run(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 @router.get(
     "runs/{uuid:uid}/findings",
-    response=answering(200, schema=FindingsOut, refusing=AGAINST_THE_RECORD),
     summary="List what a reconciliation found",
     by_alias=True,
+    **answering(200, schema=FindingsOut, refusing=(*ASKED, Conflict, RunNotDone)),
 )
 def find_differences(request: HttpRequest, uid: UUID, asked: Query[FindingsIn]) -> HttpResponse:
     """Page by page. Only of a run that is done: an empty list says that there is no difference."""

@@ -62,11 +62,26 @@
 		}
 	}
 
+	/* What is tried is really done: a number and UUIDs of its own each time the page is opened, so that it meets nobody's orders. */
+	const uuid = () => {
+		const bytes = crypto.getRandomValues(new Uint8Array(16));
+		bytes[6] = (bytes[6] & 15) | 64;
+		bytes[8] = (bytes[8] & 63) | 128;
+		return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+	};
+	const number = 100000 + 2 * (crypto.getRandomValues(new Uint32Array(1))[0] % 450000);
+	const fresh = (body) => body
+		.replace(/\b48[34]\b/g, (made) => number + Number(made) - 483)
+		.replace(/"(attempt_id|start_id|command_id)": "[^"]*"/g, (_, name) => `"${name}": "${uuid()}"`);
+
 	document.getElementById("no-script").remove();
 	document.querySelectorAll(".call").forEach((call) => {
 		const button = call.querySelector("[data-send]");
 		if (!button) return;
 		button.disabled = false;
+		const body = call.querySelector("textarea");
+		if (body) body.value = fresh(body.value);
+		call.querySelectorAll("option").forEach((option) => { option.dataset.body = fresh(option.dataset.body); });
 		button.addEventListener("click", () => send(call));
 		call.querySelector("[data-example]")?.addEventListener("change", (event) => {
 			call.querySelector("textarea").value = event.target.selectedOptions[0].dataset.body;

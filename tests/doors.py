@@ -1,17 +1,20 @@
 """The API through a real gunicorn, for tests of what automations see; one server for each test module."""
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 import pytest
 
+from config.urls import api as api_of_all
 from ledger.door.schemas import AnswerOut, BatchOut, ListOut, ProblemOut
 from ledger.models import ApiToken, Destination, OperationType
 from ledger.rules.tokens import new_token, token_hash
@@ -103,6 +106,7 @@ def fits(answer: httpx.Response) -> httpx.Response:
         assert problem.status == answer.status_code
         assert problem.detail.endswith((".", "/"))
         assert (problem.retry == "wait") == ("Retry-After" in answer.headers)
+        documented(answer)
     else:
         assert answer.headers["Content-Type"] == "application/json", answer.text
         told = BatchOut if answer.url.path.endswith("-batch") else AnswerOut
@@ -115,7 +119,35 @@ def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, Any]:
     """Return a problem document; fails where it is another one."""
     document: dict[str, Any] = answer.json()
     assert (answer.status_code, document["type"]) == (status, f"/problems/{kind}"), answer.text
+    documented(answer)
     return document
+
+
+@cache
+def refusals() -> list[tuple[re.Pattern[str], dict[str, set[str]]]]:
+    """The kinds of refusals that each method and address documents, by status."""
+    document = api_of_all.get_openapi_schema(path_prefix="/api/v1/")
+    return [
+        (
+            re.compile(re.sub(r"\{\w+\}", "[^/]+", f"{method.upper()} {path}")),
+            {
+                str(status): set(told["content"]["application/problem+json"]["examples"])
+                for status, told in operation["responses"].items()
+                if "application/problem+json" in told.get("content", {})
+            },
+        )
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def documented(answer: httpx.Response) -> None:
+    """Hold a refusal to what its address documents; what is no address, or takes another method, has none."""
+    asked = f"{answer.request.method} {answer.request.url.path}"
+    kind = answer.json()["type"].removeprefix("/problems/")
+    for address, kinds in refusals():
+        if address.fullmatch(asked):
+            assert kind in kinds.get(str(answer.status_code), ()), f"{asked}: {kind} is not documented"
 
 
 def at_once(count: int, call: Callable[[int], Given]) -> list[Given]:

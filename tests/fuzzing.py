@@ -18,7 +18,19 @@ KINDS: dict[str, tuple[str, ...]] = {
     "refund.pay": ("attempt_id",),
 }
 FEW, BATCH_MAX = 5, 500
+METHOD_NOT_TAKEN = 405
 MONEY: tuple[dict[str, str], ...] = ({}, {"amount": "1240.00", "currency": "ZAR"})
+
+
+@schemathesis.check
+def refuses_as_documented(
+    ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case[Any]
+) -> None:
+    """Hold a refusal to the kinds that its address documents."""
+    told = case.operation.definition.raw["responses"].get(str(response.status_code), {}).get("content", {})
+    if "application/problem+json" in told and response.status_code != METHOD_NOT_TAKEN:
+        kind = response.json()["type"].removeprefix("/problems/")
+        assert kind in told["application/problem+json"]["examples"], f"{kind} is not documented"
 
 
 @schemathesis.hook

@@ -10,10 +10,8 @@ from ninja import Query
 
 from ledger import actions
 from ledger.actions import statements
-from ledger.door import answers, auth, batches, hearing, limits, listing, problems, replies
+from ledger.door import answers, auth, batches, hearing, limits, listing, problems, refusals, replies
 from ledger.door.openapi import (
-    AGAINST_ITS_PAYLOAD,
-    AGAINST_THE_RECORD,
     ANY_EVENT,
     KEY_HEADER,
     Documented,
@@ -36,7 +34,7 @@ from ledger.door.schemas import (
     WholeOperationOut,
 )
 from ledger.models import Approval, Attempt, Operation
-from ledger.rules.errors import NotFound
+from ledger.rules.errors import NotFound, OutcomeDiffers, StartedElsewhere
 
 REPLAYED = {"Idempotent-Replayed": "true"}
 
@@ -54,9 +52,8 @@ api.add_decorator(only_known)
 
 @api.post(
     "operations",
-    response=answering(200, 202, refusing=AGAINST_ITS_PAYLOAD),
     summary="Hand an operation to Tieout",
-    openapi_extra=KEY_HEADER,
+    **answering(200, 202, refusing=refusals.HANDED, extra=KEY_HEADER),
 )
 def submit(request: HttpRequest, handed: SubmissionIn) -> HttpResponse:
     """Tieout performs it. The same one again is answered with where it stands."""
@@ -72,7 +69,7 @@ def submit(request: HttpRequest, handed: SubmissionIn) -> HttpResponse:
     return replies.answered(request, reply, status=200 if reply.decision == "skip" else 202, headers=headers)
 
 
-@api.get("operations", response=answering(200, schema=ListOut), summary="List operations")
+@api.get("operations", summary="List operations", **answering(200, schema=ListOut, refusing=refusals.ASKED))
 def find(request: HttpRequest, asked: Query[ListIn]) -> HttpResponse:
     """In the order of the last change. `next_cursor` leads to the next page, and is null on the last one."""
     page = listing.page(asked, auth.types(request, asked.type))
@@ -83,9 +80,8 @@ def find(request: HttpRequest, asked: Query[ListIn]) -> HttpResponse:
 
 @api.post(
     "operations/claim",
-    response=answering(200, 201, refusing=AGAINST_ITS_PAYLOAD),
     summary="Claim an operation to perform it",
-    openapi_extra=KEY_HEADER,
+    **answering(200, 201, refusing=refusals.CLAIMED, extra=KEY_HEADER),
 )
 def claim(request: HttpRequest, handed: ClaimIn) -> HttpResponse:
     """The caller performs it, under a lease. Only `proceed` means: do it now."""
@@ -102,8 +98,8 @@ def claim(request: HttpRequest, handed: ClaimIn) -> HttpResponse:
 
 @api.post(
     "attempts/{uuid:uid}/start",
-    response=answering(200, refusing=AGAINST_THE_RECORD),
     summary="Start an attempt",
+    **answering(200, refusing=(*refusals.HELD, StartedElsewhere)),
 )
 def start(request: HttpRequest, uid: UUID, handed: StartIn) -> HttpResponse:
     """Comes before the first byte of the call. The same `start_id` again is the same start."""
@@ -114,8 +110,8 @@ def start(request: HttpRequest, uid: UUID, handed: StartIn) -> HttpResponse:
 
 @api.post(
     "attempts/{uuid:uid}/heartbeat",
-    response=answering(200, refusing=AGAINST_THE_RECORD),
     summary="Extend a living lease",
+    **answering(200, refusing=refusals.HELD),
 )
 def heartbeat(request: HttpRequest, uid: UUID, handed: HeartbeatIn) -> HttpResponse:
     """Still at work. `lease_expires_at` says until when; a lease that has ended is never revived."""
@@ -126,8 +122,8 @@ def heartbeat(request: HttpRequest, uid: UUID, handed: HeartbeatIn) -> HttpRespo
 
 @api.post(
     "attempts/{uuid:uid}/outcome",
-    response=answering(200, refusing=AGAINST_THE_RECORD),
     summary="Report what came back",
+    **answering(200, refusing=(*refusals.HELD, OutcomeDiffers)),
 )
 def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
     """Ends the attempt. The same outcome again is the same report; what comes late is kept as evidence."""
@@ -139,8 +135,8 @@ def outcome(request: HttpRequest, uid: UUID, handed: OutcomeIn) -> HttpResponse:
 
 @api.post(
     "operations/claim-batch",
-    response=answering(200, schema=BatchOut),
     summary="Claim up to 500 operations",
+    **answering(200, schema=BatchOut, refusing=refusals.BODY),
 )
 def claim_batch(request: HttpRequest, handed: ClaimBatchIn) -> HttpResponse:
     """Each item is claimed and answered by itself; one that is refused spoils no other."""
@@ -151,8 +147,8 @@ def claim_batch(request: HttpRequest, handed: ClaimBatchIn) -> HttpResponse:
 
 @api.post(
     "attempts/outcome-batch",
-    response=answering(200, schema=BatchOut),
     summary="Report what came back of up to 500 attempts",
+    **answering(200, schema=BatchOut, refusing=refusals.BODY),
 )
 def outcome_batch(request: HttpRequest, handed: OutcomeBatchIn) -> HttpResponse:
     """Each item is recorded and answered by itself; one that is refused spoils no other."""
@@ -163,8 +159,8 @@ def outcome_batch(request: HttpRequest, handed: OutcomeBatchIn) -> HttpResponse:
 
 @api.post(
     "operations/{uuid:uid}/correction",
-    response=answering(200, 201, 202, refusing=AGAINST_ITS_PAYLOAD),
     summary="Correct an operation",
+    **answering(200, 201, 202, refusing=refusals.CORRECTED),
 )
 def correct(request: HttpRequest, uid: UUID, handed: CorrectionIn) -> HttpResponse:
     """A new operation stands in its place. What the caller performs is claimed under the new key.
@@ -205,9 +201,7 @@ def _waits(request: HttpRequest, operation: Operation, asked: Approval, *, new: 
     return answers.respond({**told, "warnings": []}, status=202, headers={} if new else REPLAYED)
 
 
-@api.get(
-    "operations/{uuid:uid}", response=answering(200, schema=WholeOperationOut), summary="Read an operation"
-)
+@api.get("operations/{uuid:uid}", summary="Read an operation", **answering(200, schema=WholeOperationOut))
 def read(request: HttpRequest, uid: UUID) -> HttpResponse:
     """An operation as it stands, with its attempts and what the last check found."""
     return answers.respond(answers.whole_operation(request, _operation(request, uid)))
@@ -216,9 +210,8 @@ def read(request: HttpRequest, uid: UUID) -> HttpResponse:
 @api.post(
     "destinations/{str:name}/events",
     auth=None,
-    response=answering(200, 202, schema=HeardOut),
     summary="Take in an event of a destination",
-    openapi_extra=ANY_EVENT,
+    **answering(200, 202, schema=HeardOut, refusing=refusals.SIGNED, signed=True, extra=ANY_EVENT),
 )
 def hear(request: HttpRequest, name: str) -> HttpResponse:
     """For the destination itself, which signs. Evidence and a reason to look, never a move by itself."""

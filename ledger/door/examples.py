@@ -1,4 +1,8 @@
-"""Order 483 on its way through the API, as the OpenAPI document shows it."""
+"""An order made up to try the API with, as the OpenAPI document shows it.
+
+The API's page writes another number for 483, and other UUIDs, each time that it is opened: what is tried
+there is really done, and must be none of the shop's own orders.
+"""
 
 from typing import Any
 
@@ -9,13 +13,13 @@ _ID = "4f2c8a51-0d5e-4c39-9a53-2f6f1f0a7d11"
 _ATTEMPT_ID = "0b5f7c1e-6f0a-4d0c-9a53-2f6f1f0a7d11"
 _OTHER_ID = "6c3d9a8e-2b1f-4f6e-8d0e-5f7c1e0b5f0a"
 _TOKEN = "the token of the attempt's claim"  # noqa: S105 - a place for one
-_KEY = "order/webshop/483/v1"
+_KEY = "try/483/v1"
 _PAYLOAD = {"order": "483", "total": "1240.00"}
 _HANDED: dict[str, Any] = {
     "key": _KEY,
-    "source": {"system": "webshop", "reference": "483", "version": "1", "run": "exec-9931"},
-    "description": "Order 483",
-    "subject": "Acme",
+    "source": {"system": "try", "reference": "483", "version": "1", "run": "exec-9931"},
+    "description": "Order 483, made up to try the API",
+    "subject": "Nobody",
     "amount": "1240.00",
     "currency": "ZAR",
     "payload": _PAYLOAD,
@@ -25,9 +29,9 @@ _OPERATION: dict[str, Any] = {
     "type": "invoice.create",
     "key": _KEY,
     "state": "pending",
-    "description": "Order 483",
-    "subject": "Acme",
-    "source": {"system": "webshop", "reference": "483", "version": "1"},
+    "description": "Order 483, made up to try the API",
+    "subject": "Nobody",
+    "source": {"system": "try", "reference": "483", "version": "1"},
     "amount": "1240.00",
     "currency": "ZAR",
     "destination_reference": None,
@@ -60,7 +64,7 @@ _CORRECTION: dict[str, Any] = {
     "why": "Two figures were swapped.",
 }
 _RISK = {
-    "where": "Durban Books, customer Acme",
+    "where": "Durban Books, customer Nobody",
     "when": "2026-11-30T10:15:00Z",
     "why": "The goods leave today.",
 }
@@ -68,11 +72,19 @@ _RISK = {
 
 _POSTING: dict[str, Any] = {
     "type": "invoice.post",
-    "key": "post/webshop/483/v1",
+    "key": "try/post/483/v1",
+    "description": "Post the invoice of order 483, made up to try the API",
+    "subject": "Nobody",
     "payload": {"order": "483"},
     "after": {"type": "invoice.create", "key": _KEY},
 }
 _CLAIM = {"type": "reminder.send", **_HANDED, "attempt_id": _ATTEMPT_ID, "lease_s": 300}
+_OTHER = {
+    "key": "try/484/v1",
+    "description": "Order 484, made up to try the API",
+    "attempt_id": _OTHER_ID,
+    "source": {"system": "try", "reference": "484", "version": "1", "run": "exec-9931"},
+}
 _SENT = {"token": _TOKEN, "outcome": "succeeded", "destination_reference": "INV-1187", "http_status": 201}
 _CLAIMED = NOTHING_TOLD | {
     "decision": "proceed",
@@ -96,9 +108,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "submit": _one("Tieout makes the invoice", {"type": "invoice.create", **_HANDED})
     | {"after-another": {"summary": "Once the invoice is made, it is posted", "value": _POSTING}},
     "claim": _one("The caller sends the reminder", _CLAIM),
-    "claim_batch": _one(
-        "Two at once", {"items": [_CLAIM, _CLAIM | {"key": "order/webshop/484/v1", "attempt_id": _OTHER_ID}]}
-    ),
+    "claim_batch": _one("Two at once", {"items": [_CLAIM, _CLAIM | _OTHER]}),
     "start": _one(
         "Just before the first byte", {"token": _TOKEN, "start_id": "7d1f0a6f-2f53-4a9c-8d0e-5f7c1e0b5f0a"}
     ),
@@ -139,16 +149,9 @@ ANSWERS: dict[tuple[str, int], dict[str, Any]] = {
 """By the name of the operation and the status."""
 
 
-def problems_of(status: int) -> dict[str, Any]:
-    """Return a problem document of each type that has a status, by the type's name."""
-    return {
-        kind.type: {
-            "summary": kind.title,
-            "value": {**_refusal(kind).problem(), **NOTHING_TOLD},
-        }
-        for kind in sorted(errors.kinds(), key=lambda kind: kind.type)
-        if kind.status == status
-    }
+def problem_example(kind: type[errors.TieoutError]) -> dict[str, Any]:
+    """Return a problem document of a kind."""
+    return {"summary": kind.title, "value": {**_refusal(kind).problem(), **NOTHING_TOLD}}
 
 
 def _refusal(kind: type[errors.TieoutError]) -> errors.TieoutError:

@@ -1,6 +1,5 @@
 """The OpenAPI document: each status that an address answers, its media type, its headers, and examples."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.views.decorators.http import conditional_page
@@ -9,9 +8,12 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 from pydantic import BaseModel
 
-from ledger.door.examples import ANSWERS, REQUESTS, problems_of
+from ledger.door.examples import ANSWERS, REQUESTS, problem_example
 from ledger.door.problems import CONTENT_TYPE
+from ledger.door.refusals import BY_TOKEN, SERVED, Kinds, by_status
 from ledger.door.schemas import AnswerOut, ProblemOut
+from ledger.door.words import MEMBERS, PARAMETERS, SUCCESSES
+from ledger.rules import errors
 
 JSON = "application/json"
 KEY_HEADER: dict[str, Any] = {
@@ -32,16 +34,13 @@ ANY_EVENT: dict[str, Any] = {
         "content": {JSON: {"schema": {"type": "object"}}},
     }
 }
-EVERYWHERE = (400, 401, 403, 404, 408, 413, 429, 500, 503)
 BY_THE_SERVER = {
     414: "The address is over 8,190 bytes; the web server says so in HTML.",
     431: "The headers are over 8 KiB; the web server says so in HTML.",
 }
 """Refusals that no code of ours sees."""
-AGAINST_THE_RECORD = (409,)
-"""Refusals of what does not fit what is on record."""
-AGAINST_ITS_PAYLOAD = (409, 422)
-"""Refusals of a payload that does not fit what is on record, too."""
+_REFUSES = "x-refuses"
+"""Where the kinds of an address wait in its part of the document until it is built."""
 
 _RETRY_AFTER = {
     "description": "In how many seconds to ask again.",
@@ -70,11 +69,22 @@ _LINKS: dict[tuple[str, int], dict[str, Any]] = {
 
 
 def answering(
-    *statuses: int, schema: type[BaseModel] = AnswerOut, refusing: Sequence[int] = ()
-) -> dict[int, Any]:
-    """Return the statuses of an address: its answers, the refusals that are alike everywhere, and its own."""
-    refusals = dict.fromkeys((*EVERYWHERE, *refusing), ProblemOut) | dict.fromkeys(BY_THE_SERVER)
-    return dict.fromkeys(statuses, schema) | dict(sorted(refusals.items()))
+    *statuses: int,
+    schema: type[BaseModel] = AnswerOut,
+    refusing: Kinds = (),
+    signed: bool = False,
+    extra: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return what an address answers, for its decorator: successes, refusals of every address and its own.
+
+    `signed`: whoever calls signs, and has no token. `extra` is more of its part of the document.
+    """
+    kinds = by_status((*SERVED, *(() if signed else BY_TOKEN), *refusing))
+    refusals = dict.fromkeys(kinds, ProblemOut) | dict.fromkeys(BY_THE_SERVER)
+    return {
+        "response": dict.fromkeys(statuses, schema) | dict(sorted(refusals.items())),
+        "openapi_extra": {**(extra or {}), _REFUSES: kinds},
+    }
 
 
 class Documented(NinjaAPI):
@@ -100,17 +110,24 @@ class Documented(NinjaAPI):
 
     def _build(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
-        for methods in schema["paths"].values():
+        for path, methods in schema["paths"].items():
             for method, operation in methods.items():
-                _tell_request(operation)
+                kinds = operation.pop(_REFUSES)
+                _tell_request(operation, path)
                 for status, answer in operation["responses"].items():
-                    _tell_answer(answer, int(status), operation["operationId"], writes=method == "post")
+                    _tell_answer(
+                        answer, int(status), operation["operationId"], writes=method == "post", kinds=kinds
+                    )
+        _tell_members(schema["components"]["schemas"])
         return schema
 
 
-def _tell_request(operation: dict[str, Any]) -> None:
+def _tell_request(operation: dict[str, Any], path: str) -> None:
+    above = path.partition("/{")[0].rpartition("/")[2]
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _never_null(parameter["schema"])
+        if "description" not in parameter:
+            parameter["description"] = PARAMETERS[above if parameter["in"] == "path" else parameter["name"]]
     if operation["operationId"] in REQUESTS:  # another floor brings its own with it
         operation["requestBody"]["content"][JSON]["examples"] = REQUESTS[operation["operationId"]]
 
@@ -124,16 +141,31 @@ def _never_null(schema: dict[str, Any]) -> dict[str, Any]:
     return {**said, **ways[0]}
 
 
-def _tell_answer(answer: dict[str, Any], status: int, name: str, *, writes: bool) -> None:
+def _tell_members(schemas: dict[str, Any]) -> None:
+    """Say of members what they are, where their own place says nothing."""
+    for (name, member), words in MEMBERS.items():
+        schemas[name]["properties"][member].setdefault("description", words)
+
+
+def _tell_answer(
+    answer: dict[str, Any],
+    status: int,
+    name: str,
+    *,
+    writes: bool,
+    kinds: dict[int, list[type[errors.TieoutError]]],
+) -> None:
     if status in BY_THE_SERVER:
         answer["content"] = {"text/html": {}}
         answer["description"] = BY_THE_SERVER[status]
     elif status >= 400:
-        told = problems_of(status)
+        told = {kind.type: problem_example(kind) for kind in kinds[status]}
         answer["content"] = {CONTENT_TYPE: {**answer["content"].pop(JSON), "examples": told}}
         answer["description"] = ", ".join(told)
-    elif (name, status) in ANSWERS:
-        answer["content"][JSON]["example"] = ANSWERS[name, status]
+    else:
+        answer["description"] = SUCCESSES.get((name, status), answer["description"])
+        if (name, status) in ANSWERS:
+            answer["content"][JSON]["example"] = ANSWERS[name, status]
     headers = {"Retry-After": _RETRY_AFTER, "Idempotent-Replayed": _REPLAYED} if writes else {}
     headers = _HEADERS.get(status, {}) if status >= 400 else headers
     if headers:

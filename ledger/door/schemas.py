@@ -61,7 +61,7 @@ class SubmissionIn(Taken):
     payload: dict[str, Any]
     key: str | None = Field(
         None,
-        description="The operation's name for ever.",
+        description="The operation's name within its type, for ever; of the source's record, never of a run.",
         json_schema_extra={"minLength": 1, "maxLength": keys.MAX_LENGTH},
     )
     source: Source = Source()
@@ -90,7 +90,7 @@ class ClaimIn(SubmissionIn):
 
     payload: dict[str, Any] = Field(
         None,  # type: ignore[arg-type]  # left out it is None; null is refused
-        description="May be left out for a correction: the answer carries the one that is kept.",
+        description="What the destination is to get. A correction may leave it out: the answer carries it.",
         json_schema_extra=_left_out,
     )
     attempt_id: Uuid | None = Field(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from config.environment import ROOT, Environment
-from ledger.rules import calls, connections, errors, events
+from config.urls import api as served_api
+from ledger.rules import calls, connections, events
 from ledger.rules.contracts import Contract, Section
-from reconcile.actions import AlreadyRunning
-from reconcile.api import RunNotDone
+from ledger.rules.errors import WrongMethod
 from reconcile.configuration import sections
 
 README = ROOT / "README.md"
@@ -58,9 +58,20 @@ def written(default: object) -> str:
 
 def test_every_kind_of_problem_stands_in_the_api_s_table() -> None:
     rows = re.findall(r"^\| `/problems/([\w-]+)` \| (\d+) \| ([\w-]+) \|", section(api(), "Problems"), re.M)
-    rooms = (errors.__name__, AlreadyRunning.__module__, RunNotDone.__module__)
-    kinds = [kind for kind in errors.kinds() if kind.__module__ in rooms]
-    assert sorted(rows) == sorted((kind.type, str(kind.status), kind.retry) for kind in kinds)
+    document = served_api.get_openapi_schema(path_prefix="/api/v1/")
+    told = {
+        (kind, str(example["value"]["status"]), str(example["value"]["retry"]))
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for answer in operation["responses"].values()
+        for kind, example in answer.get("content", {})
+        .get("application/problem+json", {})
+        .get("examples", {})
+        .items()
+    }
+    # A method that an address does not take is no part of that document.
+    wrong_method = (WrongMethod.type, str(WrongMethod.status), WrongMethod.retry)
+    assert sorted(rows) == sorted(told | {wrong_method})
 
 
 SECTIONS: dict[str, tuple[type[Section], ...]] = {

@@ -125,7 +125,7 @@ def addresses() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def test_every_status_of_every_address_is_documented() -> None:
-    everywhere = "400 401 403 404 408 413 429 500 503"
+    everywhere, by_token = "400 401 404 408 413 500 503", "403 429"
     by_the_server = "414 431"
     statuses = {
         "submit": "200 202 409 422",
@@ -144,10 +144,70 @@ def test_every_status_of_every_address_is_documented() -> None:
         "find_differences": "200 409",
     }
     assert {name: set(operation["responses"]) for name, operation in addresses()} == {
-        name: {*own.split(), *everywhere.split(), *by_the_server.split()} for name, own in statuses.items()
+        name: {
+            *own.split(),
+            *everywhere.split(),
+            *by_the_server.split(),
+            *(by_token.split() if name != "hear" else ()),
+        }
+        for name, own in statuses.items()
     }
     # A method that an address does not take has no place in the document: 405 is told in words.
-    assert {str(kind.status) for kind in errors.kinds()} == {*everywhere.split(), "405", "409", "422"}
+    known = {*everywhere.split(), *by_token.split(), "405", "409", "422"}
+    assert {str(kind.status) for kind in errors.kinds()} == known
+
+
+KINDS_OF_CONFLICTS = {
+    "submit": "after-unknown lost-race on-hold wrong-door",
+    "claim": "after-unknown attempt-id-elsewhere in-flight lost-race on-hold waiting wrong-door",
+    "start": "lost-race stale-token started-elsewhere wrong-door",
+    "heartbeat": "lost-race stale-token wrong-door",
+    "outcome": "lost-race outcome-differs stale-token wrong-door",
+    "correct": "conflict correction-open in-flight lost-race needs-override not-now nothing-to-correct",
+    "start_run": "already-running",
+    "find_differences": "conflict run-not-done",
+}
+
+
+def test_an_address_names_only_the_refusals_that_it_can_have() -> None:
+    """What it does answer, other tests hold to this: the reverse, that nothing impossible is named."""
+    kinds = {name: refused(operation) for name, operation in addresses()}
+    conflicts = {name: " ".join(sorted(told["409"])) for name, told in kinds.items() if "409" in told}
+    assert conflicts == KINDS_OF_CONFLICTS
+    of_keys = {"key-missing", "key-malformed", "key-differs", "two-keys"}
+    assert {name for name, told in kinds.items() if of_keys <= told["400"]} == {"submit", "claim"}
+    of_money = {"amount-malformed", "amount-not-text", "too-many-decimals", "unknown-currency"}
+    assert {name for name, told in kinds.items() if of_money & told["400"]} == {"submit", "claim", "correct"}
+    assert {name: told["401"] for name, told in kinds.items()} == {
+        name: {"not-signed" if name == "hear" else "unauthenticated"} for name in kinds
+    }
+
+
+def refused(operation: dict[str, Any]) -> dict[str, set[str]]:
+    """The kinds of an address's refusals, by status."""
+    return {
+        status: set(told["content"]["application/problem+json"]["examples"])
+        for status, told in operation["responses"].items()
+        if "application/problem+json" in told["content"]
+    }
+
+
+def test_the_document_tells_what_everything_is() -> None:
+    """Each member of a body, each parameter and each success has words, and two successes never the same."""
+    document = said()
+    bare = [
+        f"{name}.{member}"
+        for name, schema in document["components"]["schemas"].items()
+        if (name.endswith("In") or name == "Source") and name != "ListIn"
+        for member, told in schema["properties"].items()
+        if not told.get("description")
+    ]
+    assert bare == []
+    for name, operation in addresses():
+        words = [told["description"] for status, told in operation["responses"].items() if status < "300"]
+        assert len(set(words)) == len(words), name
+        assert all(one.get("description") for one in operation.get("parameters", [])), name
+        assert not {"OK", "Created", "Accepted"} & set(words), name
 
 
 def test_every_example_is_what_it_stands_for() -> None:
