@@ -108,6 +108,12 @@ class OperationThenOut(Given):
     state: State
 
 
+class CarrierOut(OperationThenOut):
+    """An operation of another type."""
+
+    type: str
+
+
 class FindingOut(Given):
     """A difference that somebody has to explain."""
 
@@ -119,6 +125,10 @@ class FindingOut(Given):
     amount: str | None
     currency: str | None
     why: str
+    elsewhere: list[CarrierOut] = Field(
+        description="Operations of other types that carry its reference, where none of the plan's type does; "
+        "only of types that the token covers."
+    )
 
 
 class FindingsOut(Given):
@@ -177,7 +187,8 @@ def find_differences(request: HttpRequest, uid: UUID, asked: Query[FindingsIn]) 
     found = list(rows[: asked.limit + 1])
     shown = found[: asked.limit]
     more = str(shown[-1].pk) if len(found) > len(shown) else None
-    items = [reports.finding_shown(finding) for finding in shown]
+    covered = auth.caller(request).types
+    items = [reports.finding_shown(finding, types=covered) for finding in shown]
     return answers.respond({"items": items, "next_cursor": more})
 
 

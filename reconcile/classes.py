@@ -90,7 +90,7 @@ SHOWN: dict[ItemClass, Shown] = {
     ),
     ItemClass.UNEXPECTED: Shown(
         "Unexpected at {there}",
-        "{there} holds it, and Tieout has no operation for it, or one that did not happen.",
+        "{there} holds it, and Tieout has no operation of this type for it, or one that did not happen.",
         "unexpected",
     ),
     ItemClass.NEVER_SUBMITTED: Shown(

@@ -10,7 +10,7 @@ from decimal import Decimal
 from io import StringIO
 from itertools import islice
 
-from reconcile import findings
+from reconcile import findings, reports
 from reconcile.models import Finding, Run
 from reconcile.tying import amount_text
 
@@ -55,7 +55,7 @@ def _row(run: Run, finding: Finding) -> tuple[object, ...]:
         None if finding.amount is None else Decimal(amount_text(finding.amount, finding.currency)),
         finding.currency,
         guarded(" ".join(record["id"] for record in finding.destination)),
-        guarded(finding.why),
+        guarded(reports.why(finding)),
         finding.first_seen_at.isoformat(timespec="seconds"),
         "yes" if finding.is_open else "no",
         guarded(case.owner if case else run.plan.operation_type.owner),

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from ledger.models import Operation
+from ledger.models import Operation, OperationType
 from ledger.rules.digests import canonical
 from ledger.rules.money import Money, show
 from ledger.rules.states import LIVE, Standing, State
@@ -20,6 +20,9 @@ from reconcile.tying import amount_text
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
 IDS_SHOWN = 4
 NOT_LISTED = "Not on the list."
+NOBODYS = "No operation of this type carries its reference."
+CHUNK = 1000
+"""References that are asked for at once."""
 
 Groups = dict[str, list[Record]]
 
@@ -37,8 +40,38 @@ def found(run: Run) -> list[Finding]:
     ]
     order = {str(item_class): place for place, item_class in enumerate(ItemClass)}
     findings.sort(key=lambda finding: (order[finding.item_class], finding.reference, finding.fingerprint))
+    _look_elsewhere(run, findings)
     carrying.carry_on(run, findings)
     return findings
+
+
+def _look_elsewhere(run: Run, findings: Sequence[Finding]) -> None:
+    """Note which operations of other types carry what no operation of the plan's type does."""
+    nobodys = defaultdict(list)
+    for finding in findings:
+        if finding.operation is None and finding.reference:
+            nobodys[finding.reference].append(finding)
+    kinds, references = _others_there(run.plan.operation_type) if nobodys else [], list(nobodys)
+    for start in range(0, len(references) if kinds else 0, CHUNK):
+        carriers = Operation.objects.filter(
+            operation_type__in=kinds, key__in=references[start : start + CHUNK]
+        )
+        for one in carriers.select_related("operation_type").order_by("pk"):
+            shown = {"id": str(one.uid), "type": one.operation_type.name, "key": one.key, "state": one.state}
+            for finding in nobodys[one.key]:
+                finding.elsewhere.append(shown)
+
+
+def _others_there(own: OperationType) -> list[OperationType]:
+    """Return the other types at the address that was listed, in whichever accounts."""
+    if own.destination.trouble:
+        return []
+    kinds = OperationType.objects.exclude(pk=own.pk).select_related("destination")
+    return [
+        kind
+        for kind in kinds
+        if not kind.destination.trouble and kind.destination.place.beside(own.destination.place)
+    ]
 
 
 def stored(run: Run) -> QuerySet[Finding]:
@@ -116,11 +149,7 @@ def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[F
 def _of_record(run: Run, line: Record, groups: Groups) -> Finding:
     why = line.why
     if line.item_class == ItemClass.UNEXPECTED:
-        why = (
-            "No operation carries its reference."
-            if line.operation is None
-            else _why_unexpected(line, line.state)
-        )
+        why = NOBODYS if line.operation is None else _why_unexpected(line, line.state)
     return _finding(
         run,
         line.item_class,

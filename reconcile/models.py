@@ -273,6 +273,8 @@ class Finding(models.Model):
     first_seen_at = models.DateTimeField(db_default=TieoutNow())
     came_back = models.BooleanField(default=False)
     """An earlier run had it, and one between them found it gone."""
+    elsewhere = models.JSONField(default=list)
+    """Operations of other types at the same address that carry it, where none of the plan's type does."""
     lives = models.BooleanField(default=True)
     """No later run has found it again, and none has found it gone."""
     gone_in = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="gone")

@@ -1,7 +1,7 @@
 """One snapshot of a run, as a document for machines and as a table for a terminal."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Self
@@ -39,8 +39,17 @@ def figures(run: Run) -> dict[str, Any]:
     }
 
 
-def finding_shown(finding: Finding) -> dict[str, Any]:
-    """Return one finding as the outside reads it."""
+def why(finding: Finding) -> str:
+    """Say why it is a difference, and which operation of another type carries it."""
+    others = [f"one of {other['type']} does ({other['state']})" for other in finding.elsewhere]
+    if not others:
+        return finding.why
+    said = "; ".join(others)
+    return f"{finding.why} {said[0].upper()}{said[1:]}."
+
+
+def finding_shown(finding: Finding, *, types: Collection[str] = ()) -> dict[str, Any]:
+    """Return one finding as the outside reads it; of other types only those among `types`, if any."""
     operation = finding.operation
     ledger = {"id": str(operation.uid), "key": operation.key, "state": finding.state} if operation else None
     return {
@@ -52,6 +61,7 @@ def finding_shown(finding: Finding) -> dict[str, Any]:
         "amount": None if finding.amount is None else amount_text(finding.amount, finding.currency),
         "currency": finding.currency or None,
         "why": finding.why,
+        "elsewhere": [other for other in finding.elsewhere if not types or other["type"] in types],
     }
 
 
@@ -176,7 +186,7 @@ def _findings_table(findings: Sequence[Finding], there: str) -> list[str]:
     for finding in findings:
         amount = "–" if finding.amount is None else shown(finding.amount, finding.currency)
         rows.append(
-            (ItemClass(finding.item_class).title(there), finding.reference or "–", amount, finding.why)
+            (ItemClass(finding.item_class).title(there), finding.reference or "–", amount, why(finding))
         )
     return _aligned(rows, right=(2,))
 

@@ -130,7 +130,8 @@ class Reading:
     @property
     def badge(self) -> wording.Badge:
         """The stamp of its state."""
-        return wording.badge(self.state, trouble=self.trouble, taken=self.facts.taken_at is not None)
+        absent, taken = self.seen is not None and self.seen.proof, self.facts.taken_at is not None
+        return wording.badge(self.state, trouble=self.trouble, taken=taken, absent=absent)
 
     @property
     def permit(self) -> Permit | None:

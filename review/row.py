@@ -43,7 +43,7 @@ class Row:
         name = wording.name(operation)
         return cls(
             operation=operation,
-            badge=wording.badge(state, trouble=trouble, taken=taken),
+            badge=wording.badge(state, trouble=trouble, taken=taken, absent=bool(seen and seen.proof)),
             name=f"{name} · {operation.subject}" if operation.subject else name,
             found_icon=icon,
             found=found,

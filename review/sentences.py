@@ -268,6 +268,9 @@ def _uncertain(reading: Reading) -> str:
         if later == attempt.number
         else f" Try {later} did nothing, which proves nothing of try {attempt.number}."
     )
+    if reading.seen is not None and reading.seen.proof:
+        looked = instant(reading.seen.asked_at, reading.now)
+        return f"{_silence(reading, attempt)} {there} does not hold it (checked {looked}). A person decides."
     return f"{_silence(reading, attempt)} It may already exist.{rest}"
 
 

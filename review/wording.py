@@ -30,12 +30,20 @@ _BADGES = {
 _BUT = {Verdict.SEVERAL: "Done, but doubled", Verdict.DIFFERS: "Done, but differs"}
 
 
-def badge(state: State, *, trouble: Verdict | None = None, taken: bool = False) -> Badge:
-    """Return the stamp of a state; `trouble` is what was found wrong, `taken` that it was accepted only."""
+def badge(
+    state: State, *, trouble: Verdict | None = None, taken: bool = False, absent: bool = False
+) -> Badge:
+    """Return the stamp of a state.
+
+    `trouble` is what was found wrong, `taken` that it was accepted only, `absent` that the latest check
+    proves that nothing is there, which a person has still to act on.
+    """
     if trouble is not None:
         return Badge("completed", _BUT[trouble], "completed", but=True)
     if state is State.UNCERTAIN and taken:
         return Badge(state, "Accepted, not final", "uncertain")
+    if state is State.UNCERTAIN and absent:
+        return Badge(state, "Not there, to be decided", "uncertain")
     return Badge(state, _BADGES[state], state)
 
 

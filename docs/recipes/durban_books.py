@@ -13,7 +13,7 @@ tieout = Tieout()  # TIEOUT_URL, TIEOUT_TOKEN and TIEOUT_SPOOL
 
 def invoice_once(order: dict) -> str:
     """Return the invoice's number; Wait, Hold, Refused, TieoutUnavailable or OSError without one."""
-    key = f"order/webshop/{order['id']}/v1"  # the order's own name; nothing of this run is in it
+    key = f"order/stall/{order['id']}/v1"  # the order's own name; nothing of this run is in it
     body = {
         "order": order["id"],
         "total": order["total"],
@@ -22,7 +22,13 @@ def invoice_once(order: dict) -> str:
         "metadata": {"operation": key},
     }
     with tieout.operation(
-        "invoice.issue", key=key, payload=body, amount=order["total"], currency=order["currency"]
+        "invoice.issue",
+        key=key,
+        payload=body,
+        amount=order["total"],
+        currency=order["currency"],
+        description=f"Order {order['id']}",  # what people read in the queue
+        subject=order["customer"],
     ) as op:
         if op.decision == "skip":
             return op.reference

@@ -3,7 +3,7 @@
 # Exit 0: it is there, and its number is printed; 75: run it again later; 76: a person decides; 77: refused.
 set -euo pipefail
 : "${TIEOUT_URL:?}" "${TIEOUT_TOKEN:?}" "${BOOKS_URL:?}"
-key="order/webshop/$1/v1" # the order's own name; nothing of this run is in it
+key="order/stall/$1/v1" # the order's own name; nothing of this run is in it
 payload=$(jq -n --arg order "$1" --arg total "$2" --arg currency "$3" --arg customer "$4" --arg key "$key" \
     '{$order, $total, $currency, customer: {name: $customer}, metadata: {operation: $key}}')
 id() { cat /proc/sys/kernel/random/uuid; }
@@ -32,7 +32,8 @@ stop() {
 }
 
 tieout operations/claim "$(jq -n --arg key "$key" --argjson payload "$payload" --arg attempt_id "$(id)" \
-    '{type: "invoice.issue", $key, $payload, amount: $payload.total, currency: $payload.currency, $attempt_id}')"
+    '{type: "invoice.issue", $key, $payload, amount: $payload.total, currency: $payload.currency, $attempt_id,
+      description: "Order \($payload.order)", subject: $payload.customer.name}')"
 [ "$status" = 201 ] || [ "$status" = 200 ] && [ "$(jq -r .decision <<<"$answer")" = proceed ] || stop
 read -r attempt token send_key < <(jq -r '.attempt | "\(.id) \(.token) \(.idempotency_key)"' <<<"$answer")
 tieout "attempts/$attempt/start" "$(jq -n --arg token "$token" --arg start_id "$(id)" '{$token, $start_id}')"

@@ -12,6 +12,7 @@ from ledger.models import ApiToken, Automation, OperationType, database_now
 from ledger.rules.actors import AUTOMATION
 from ledger.rules.drills import Drilled, weakened
 from ledger.rules.layers import Layer
+from ledger.rules.overlaps import same_records
 from ledger.rules.register import (
     AutomationFacts,
     Facts,
@@ -33,7 +34,11 @@ def registered() -> Register:
     tried, seen = drilled_each(readable), run_for_all("seen", {"latest": LATEST})
     doubled = {row["type_name"]: row["sources"] for row in seen if row["actor"] is None}
     traffic = tuple(_traffic(row) for row in seen if row["actor"] is not None)
-    types = [_type(kind, tried[kind.pk], doubled=doubled.get(kind.name, 0)) for kind in readable]
+    lots = same_records(kind.finds for kind in readable)
+    types = [
+        _type(kind, tried[kind.pk], doubled=doubled.get(kind.name, 0), alike=_others(kind.name, lots))
+        for kind in readable
+    ]
     return register(
         Facts(
             types=tuple(types),
@@ -49,7 +54,12 @@ def registered() -> Register:
     )
 
 
-def _type(kind: OperationType, tried: Drilled, *, doubled: int) -> TypeFacts:
+def _others(name: str, lots: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    together = {other for lot in lots if name in lot for other in lot}
+    return tuple(sorted(together - {name}))
+
+
+def _type(kind: OperationType, tried: Drilled, *, doubled: int, alike: tuple[str, ...]) -> TypeFacts:
     proved_at, there = kind.lookup_proved_at, kind.destination
     return TypeFacts(
         name=kind.name,
@@ -68,6 +78,7 @@ def _type(kind: OperationType, tried: Drilled, *, doubled: int) -> TypeFacts:
         lookup_proved_on=proved_at.astimezone(settings.DISPLAY_ZONE).date() if proved_at else None,
         drilled=tried,
         doubled=doubled,
+        alike=alike,
     )
 
 

@@ -9,7 +9,7 @@ from django.db import models
 from pydantic import ValidationError
 
 from ledger.models.clock import TieoutNow
-from ledger.rules import placeholders
+from ledger.rules import overlaps, placeholders
 from ledger.rules.calls import Calls, DrillSample, RetryPolicy, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Section
@@ -57,6 +57,20 @@ class Destination(models.Model):
     def reach(self) -> Connection:
         """How it is reached, parsed."""
         return _read(Connection, self.connection, of=self.title)
+
+    @property
+    def trouble(self) -> str:
+        """Why it cannot be reached by what is stored, in words; empty where it can."""
+        try:
+            _ = self.reach
+        except RulesUnreadable as error:
+            return error.detail
+        return ""
+
+    @property
+    def place(self) -> overlaps.Place:
+        """Whose books these are: alike at two destinations that are one."""
+        return overlaps.Place.of(self.connector, self.account, self.reach)
 
 
 class OperationType(models.Model):
@@ -129,15 +143,20 @@ class OperationType(models.Model):
     def trouble(self) -> str:
         """Why its rules, or its destination's, cannot be read, in words; empty where they can."""
         try:
-            _ = self.promises, self.how, self.policy, self.reviewing, self.destination.reach
+            _ = self.promises, self.how, self.policy, self.reviewing
         except RulesUnreadable as error:
             return error.detail
-        return ""
+        return self.destination.trouble
 
     @cached_property
     def names_first(self) -> bool:
         """Say whether its calls name what an operation comes after."""
         return placeholders.names_first(self.how)
+
+    @property
+    def finds(self) -> overlaps.Finds:
+        """Which records it looks for, and where."""
+        return overlaps.Finds.of(self.name, self.destination.place, self.how)
 
     @property
     def has_lookup(self) -> bool:

@@ -260,6 +260,8 @@ def _did_not_happen(facts: Facts, sitting: LookupFact | None) -> Leave:
         return no(f"{facts.destination} holds something for it.")
     if sitting is not None and facts.proves(sitting):
         return yes("Your check proves it: it is closed as not done, and nothing is sent.")
+    if facts.lookup is not None and facts.proves(facts.lookup):
+        return no("A check has proved it: one made by you in the last five minutes closes it.")
     return no("Not yet: nothing proves it. A check can.")
 
 

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from ledger.actions.registered import registered
 from ledger.rules.register import lines
-from reconcile.configuration import rows, source
+from reconcile.configuration import overlaps, rows, source
 from reconcile.configuration.defaults import fill
 from reconcile.configuration.destination_checks import check_destination
 from reconcile.configuration.layout import Layout, lay_out
@@ -57,7 +57,7 @@ def configure(file: Path, *, check: bool = False) -> Configured:
         changes, before = rows.changes(layout), rows.variables()
         for change in changes:
             rows.write(change, reason=f"Configuration file {read.name}"[:1000])
-        notes = [*layout.notes, *_stays(layout)]
+        notes = [*layout.notes, *overlaps.notes(layout), *_stays(layout)]
         variables = sorted(rows.variables() - before)
         register = lines(registered().only(layout.operation_types, layout.automations)) if check else []
         if check:

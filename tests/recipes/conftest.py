@@ -30,14 +30,15 @@ def serving(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="package")
 def books(serving: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """Durban Books, and what the recipes' own file says of it."""
+    """Durban Books, and what the recipes' own files say of it."""
     folder = tmp_path_factory.mktemp("books")
     with running_sandbox(folder) as sandbox:
-        text = (RECIPES / "books.toml").read_text()
-        assert BOOKS in text
-        file = folder / "books.toml"
-        file.write_text(text.replace(BOOKS, sandbox.url))
-        Manage(serving.clock.database)("configure", str(file))
+        for name in ("books.toml", "handed_over.toml"):
+            text = (RECIPES / name).read_text()
+            assert BOOKS in text
+            file = folder / name
+            file.write_text(text.replace(BOOKS, sandbox.url))
+            Manage(serving.clock.database)("configure", str(file))
         yield sandbox
 
 

@@ -11,7 +11,7 @@ from celery_app import PAUSE_S, app
 @app.task(bind=True, max_retries=None)  # type: ignore[untyped-decorator]
 def make_naively(self: Any, order: dict[str, Any]) -> str:
     """Send the invoice; retry whatever goes wrong."""
-    body = {**order, "metadata": {"operation": f"order/webshop/{order['id']}/v1"}}
+    body = {**order, "metadata": {"operation": f"order/stall/{order['id']}/v1"}}
     request = urllib.request.Request(os.environ["BOOKS_URL"] + "/invoices", json.dumps(body).encode())
     request.add_header("Content-Type", "application/json")
     try:

@@ -111,7 +111,7 @@ def new_order() -> dict[str, Any]:
 
 def key(order: dict[str, Any]) -> str:
     """The key that each recipe makes for it."""
-    return f"order/webshop/{order['id']}/v1"
+    return f"order/stall/{order['id']}/v1"
 
 
 def worked_until(met: Callable[[], object], *, what: str) -> None:

@@ -54,7 +54,7 @@ def test_what_pages_say_for_the_register_is_taken(database: Database, tmp_path: 
     sections = re.findall(r"^```toml\n(.*?)^```", pages, re.M | re.S)
     assert len(sections) == 3
     file = tmp_path / "told.toml"
-    file.write_text("\n".join([(RECIPES / "books.toml").read_text(), *sections]))
+    file.write_text("\n".join([(RECIPES / "handed_over.toml").read_text(), *sections]))
     said = Manage(database)("configure", str(file), "--check").stdout
     assert "up to 6 calls; 6 by Zapier" in said, "the first one and five replays"
     assert "up to 5 calls; 5 by n8n" in said

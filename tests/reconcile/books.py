@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -95,6 +95,20 @@ grace = "{grace}"
 tolerance = {{ ZAR = "{tolerance}" }}
 recipients = ["finance@example.com"]
 """
+
+STALL = """
+[destinations.stall]
+name = "Durban Books, market stall"
+entity = "Durban Trading (Pty) Ltd"
+connector = "tests.reconcile.books:Listed"
+account = "stall"
+base_url = "http://books.test"
+
+[operation_types."invoice.issue"]
+destination = "stall"
+performed_by = "caller"
+"""
+"""Another account at the same address, whose type makes invoices under keys of its own."""
 
 LISTED = "tests.reconcile.books:Listed"
 
@@ -231,6 +245,13 @@ class Books:
             report = Report(outcome, destination_reference=reference)
             actions.record(reply.attempt.uid, token=reply.token, report=report, actor="api:shop")
         return refreshed(reply.operation)
+
+    def elsewhere(self, folder: Path, order: str) -> Operation:
+        """An operation of another type, which its caller has claimed; its key is that of the order."""
+        (folder / "stall.toml").write_text(STALL)
+        configure(folder / "stall.toml")
+        meant = replace(self.submission(order), type_name="invoice.issue", key=key_of(order), source={})
+        return actions.claim(meant, actor="api:stall").operation
 
     def outside(self, order: str, *, total: str = "100.00", currency: str = "ZAR") -> str:
         """An invoice that an older connector makes behind our back; returns its number."""

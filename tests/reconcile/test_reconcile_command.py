@@ -51,7 +51,7 @@ def test_nothing_found_is_0_findings_are_1(books: Books, run_manage: Manage) -> 
     )
     assert "Unexplained ZAR 0.00" in lines
     (difference,) = [line for line in lines if key_of("2") in line]
-    assert "No operation carries its reference." in difference
+    assert "No operation of this type carries its reference." in difference
 
 
 def test_json_is_as_documented(books: Books, run_manage: Manage) -> None:
@@ -77,6 +77,7 @@ def test_json_is_as_documented(books: Books, run_manage: Manage) -> None:
         "amount",
         "currency",
         "why",
+        "elsewhere",
     }
     assert finding["class"] == "duplicate_at_destination"
     assert finding["reference"] == key_of("1")

@@ -167,3 +167,18 @@ def test_what_there_is_not_is_not_found(controller: Controller) -> None:
     carried_out(Run.objects.get(uid=uid))
     for asked in ({"cursor": "x"}, {"limit": "0"}, {"sort": "amount"}):
         assert controller.findings(uid, **asked).status_code == 400
+
+
+def test_what_another_type_made_is_told_to_whose_token_covers_it(
+    http: httpx.Client, books: Books, tmp_path: Path
+) -> None:
+    other = books.elsewhere(tmp_path, "900")
+    HELD.pages = [[record(1, key=other.key)]]
+    uid = Controller(http).start().json()["id"]
+    carried_out(Run.objects.get())
+    [all_of_it] = Controller(http).findings(uid).json()["items"]
+    both = Controller(http, "invoice.create", "invoice.issue").findings(uid).json()["items"]
+    [one] = Controller(http, "invoice.create").findings(uid).json()["items"]
+    assert [each["id"] for each in all_of_it["elsewhere"]] == [str(other.uid)] and both == [all_of_it]
+    assert one == {**all_of_it, "elsewhere": []}
+    assert "invoice.issue" not in str(one)

@@ -258,3 +258,24 @@ def test_each_page_costs_the_same_few_queries_whatever_it_shows(listed: Books) -
     assert len(found) == 70
     assert (queries("/runs/"), queries(f"/runs/{large.uid}/")) == few
     assert max(few) <= 11
+
+
+def test_what_another_type_made_is_said_with_its_type_and_a_link(listed: Books, tmp_path: Path) -> None:
+    """Whose the record is stands beside that it is nobody's of this type: page, CSV, JSON and terminal."""
+    operation = listed.elsewhere(tmp_path, "900")
+    HELD.pages = [[record(1, key=key_of("900")), record(2, key=key_of("901"))]]
+    run, _ = listed.run()
+    nobodys = "No operation of this type carries its reference."
+    page = page_of(run)
+    link = f'<a href="/operations/{operation.uid}/">{key_of("900")}</a>'
+    assert f"{nobodys} One of invoice.issue does: {link}." in page
+    assert page.count(nobodys) == 2 and page.count("One of ") == 1
+    said = f"{nobodys} One of invoice.issue does (running)."
+    assert {row["reference"]: row["why"] for row in exported(run)} == {
+        key_of("900"): said,
+        key_of("901"): nobodys,
+    }
+    told = browser_of("vic").get(f"/runs/{run.uid}.json").json()["findings"]
+    other = {"id": str(operation.uid), "type": "invoice.issue", "key": key_of("900"), "state": "running"}
+    assert [(each["why"], each["elsewhere"]) for each in told] == [(nobodys, [other]), (nobodys, [])]
+    assert said in here("invoices").stdout

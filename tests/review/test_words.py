@@ -118,6 +118,20 @@ def test_an_early_check_stays_early_once_a_later_one_proves_absence(durban: stor
     assert "absent, long enough to be sure" in page
 
 
+def test_what_a_run_finds_absent_once_software_has_stopped_is_said_one_way(durban: stories.Durban) -> None:
+    """Not "may already exist" beside "absent, long enough to be sure": a person decides what is known."""
+    operation = durban.blind(318, "18400.00", subject="Marine Parade Hotel")
+    says(operation, "May have happened", "It may already exist.", "Not yet: nothing proves it. A check can.")
+    durban.clock.advance(9 * 60)
+    shown_now = shown(durban.looked(operation, stories.ABSENT, actor="reconciliation 2"))
+    assert 'data-state="uncertain" data-verdict="absent"' in shown_now
+    assert "Not there, to be decided" in shown_now and "Absent, long enough to be sure" in shown_now
+    assert "Durban Books does not hold it (checked " in shown_now
+    assert "A check has proved it: one made by you in the last five minutes closes it." in shown_now
+    assert "may already exist" not in shown_now and "May have happened" not in shown_now
+    assert "Not there, to be decided" in browser_of("vic").get("/queue/").content.decode()
+
+
 def test_could_not_look(durban: stories.Durban) -> None:
     operation = durban.looked(durban.silent(483), stories.BLIND)
     says(operation, 'data-verdict="could_not_look"', "Could not look", "The list broke off after page 2.")

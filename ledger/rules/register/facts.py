@@ -30,6 +30,8 @@ class TypeFacts:
     drilled: Drilled
     doubled: int = 0
     """Records of the source, among the latest operations, that stand under more than one key."""
+    alike: tuple[str, ...] = ()
+    """Other types that look for the same records."""
 
 
 @dataclass(frozen=True)

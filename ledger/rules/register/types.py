@@ -2,6 +2,7 @@
 
 from ledger.rules import saying
 from ledger.rules.guarantees import FROZEN, day, guarantee, whose
+from ledger.rules.overlaps import ONE_TYPE
 from ledger.rules.register.entries import Check, Entry, Seen, listed, several, span
 from ledger.rules.register.facts import AutomationFacts, Facts, TypeFacts, UnreadableType
 
@@ -195,6 +196,10 @@ def _seen(kind: TypeFacts, makers: list[AutomationFacts], facts: Facts) -> list[
             for one in traffic
         ]
         found.append(Seen(f"Of late {listed(by)}."))
+    if kind.alike:
+        words = f"{listed(kind.alike)} {'looks' if len(kind.alike) == 1 else 'look'} for the same records"
+        one = f"what is handed to more than one of them is made more than once. {ONE_TYPE}"
+        found.append(Seen(f"{words}: {one}", flagged=True))
     if kind.drilled.key_broken_on or kind.drilled.lookup_broken_on:
         found.append(Seen("A drill has refuted what its contract promises.", flagged=True))
     if not kind.has_lookup and not _window_known(kind):
