@@ -9,6 +9,7 @@ from ledger.models import Event
 from ledger.rules import actors
 from ledger.rules.states import Outcome
 from review import wording
+from review.deciding import CHECKED, UNDONE
 
 _DID = {
     "accepted": "handed it over.",
@@ -46,7 +47,10 @@ _DID = {
     "ask_lapsed": "let the request lapse.",
 }
 _SAYS_NO_MORE = frozenset(
-    {"Handed over.", "The first byte may go.", "Still at work: the lease lasts longer.", "First try."}
+    {
+        *("Handed over.", "First try.", "The first byte may go.", "Still at work: the lease lasts longer."),
+        *(CHECKED, UNDONE),
+    }
 )
 """Reasons of software that only repeat what was done, or are for those who write software."""
 _OUTCOMES = {
@@ -84,6 +88,7 @@ def line(event: Event, *, there: str) -> Line:
     did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
     did = did.replace("{told}", _told(event.data))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
-    said = wording.is_person(event.actor)
+    # Nobody is asked for a reason to look, or to take a permit back in time.
+    said = wording.is_person(event.actor) and event.kind not in ("looked", "withdrawn")
     reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
     return Line(event.at, who, did, reason, said=said)

@@ -8,6 +8,7 @@ from ledger.drills.trying import AT_ONCE, NEARLY, Evidence
 from ledger.models import OperationType
 from ledger.rules.drills import Promise, Result, Tried
 from ledger.rules.records import Found
+from ledger.rules.register.entries import several
 from ledger.rules.states import Outcome, Verdict
 
 
@@ -265,7 +266,7 @@ def _void(kind: OperationType, evidence: Evidence) -> Result:
         return _broken(promise, f"Not void: {_names(stands)}.")
     if not evidence.voided:
         return _hindered(promise, "No record was seen that could be voided.")
-    return _held(promise, f"Void, and seen to be: {len(evidence.voided)} records.")
+    return _held(promise, f"Void, and seen to be: {several(len(evidence.voided), 'record')}.")
 
 
 def _names(records: set[str]) -> str:

@@ -1,5 +1,7 @@
 """The queue, and where the front door leads."""
 
+from collections import Counter
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
@@ -51,6 +53,14 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(request, "review/queue.html", context)
 
 
+def _told_apart(types: list[OperationType]) -> list[tuple[str, str]]:
+    """Return names and labels; two that are called alike carry their names as well."""
+    often = Counter(kind.label for kind in types)
+    return [
+        (kind.name, f"{kind.label} ({kind.name})" if often[kind.label] > 1 else kind.label) for kind in types
+    ]
+
+
 def _choices(
     chosen: filters.Filter, counted: queue.Counts, types: list[OperationType]
 ) -> list[tuple[str, str, str, list[tuple[str, str]], str]]:
@@ -60,7 +70,7 @@ def _choices(
     choices = [
         ("State", "state", "Any state", list(filters.STATES.items()), chosen.state),
         ("Found", "found", "Anything found", list(filters.FOUND.items()), chosen.found),
-        ("Type", "type", "Any type", [(kind.name, kind.label) for kind in types], chosen.type),
+        ("Type", "type", "Any type", _told_apart(types), chosen.type),
         ("Owner", "owner", "Any owner", [(owner, owner) for owner in owners], chosen.owner),
         ("Currency", "currency", "Any currency", [(code, code) for code in currencies], chosen.currency),
     ]

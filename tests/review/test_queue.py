@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
-from ledger.models import Operation, database_now
+from ledger.models import Operation, OperationType, database_now
 from review import queue as rows_of_queue
 from review.filters import Filter
 from tests import stories
@@ -35,6 +35,15 @@ def test_whoever_is_signed_in_finds_the_client(database: Database, name: str) ->
     page = browser_of("vic").get("/queue/").content.decode()
     (address,) = set(re.findall(rf'href="(/client/{re.escape(name)})" download', page))
     assert Client().get(address).status_code == 200
+
+
+def test_types_that_are_called_alike_are_told_apart_in_the_filter(durban: stories.Durban) -> None:
+    page = browser_of("vic").get("/queue/").content.decode()
+    assert ">Create invoice</option>" in page and ">Send reminder</option>" in page
+    OperationType.objects.update(label="Create invoice")
+    page = browser_of("vic").get("/queue/").content.decode()
+    for name in ("invoice.create", "reminder.send"):
+        assert f">Create invoice ({name})</option>" in page
 
 
 def test_the_front_door_leads_to_the_queue(durban: stories.Durban) -> None:

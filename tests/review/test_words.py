@@ -220,6 +220,13 @@ def test_heartbeats_do_not_crowd_out_what_happened(durban: stories.Durban) -> No
     says(operation, "handed it over", "Answer expected by 10:13")
 
 
+def test_the_trail_says_nothing_twice_and_quotes_only_what_people_wrote(durban: stories.Durban) -> None:
+    operation = durban.looked(durban.silent(413), stories.ABSENT, actor="ann")
+    trail = shown(operation).partition("h-trail")[2]
+    assert "</b> handed it over.</p>" in trail and "</b> began to send.</p>" in trail
+    assert '<b>ann</b> checked Durban Books. <span class="soft">A look.</span>' in trail
+
+
 def test_pending(durban: stories.Durban) -> None:
     operation = durban.invoiced(412)
     says(operation, 'data-state="pending"', "Waiting", "Nothing exists there.", ">Cancel<")
