@@ -49,11 +49,13 @@ def look(
     within_s: float = math.inf,
     pace: Pace | None = None,
     patience_s: float = 0,
+    shows_until: datetime | None = None,
 ) -> Lookup:
     """Ask the destination what it holds for an operation, and keep and apply what was found.
 
     `pace`: where the caller holds a place at the destination already. `patience_s`: how long to wait for room
-    there, where that is longer than the time-out.
+    there, where that is longer than the time-out. `shows_until`: an answer that tells of an earlier instant
+    could not look.
 
     `within_s` bounds all of the asking; each look-up has the destination's time-out besides.
 
@@ -63,7 +65,7 @@ def look(
     """
     asked_at = database_now()
     until = time.monotonic() + within_s
-    found = ask(operation, until=until, pace=pace, patience_s=patience_s)
+    found = ask(operation, until=until, pace=pace, patience_s=patience_s, shows_until=shows_until)
     control_reference = ""
     if found.verdict is Verdict.ABSENT:
         control_reference = _control(operation, until=until, pace=pace, patience_s=patience_s)
@@ -85,10 +87,12 @@ def ask(
     until: float = math.inf,
     pace: Pace | None = None,
     patience_s: float = 0,
+    shows_until: datetime | None = None,
 ) -> Found:
     """Ask and judge, and keep nothing; its deadline is the destination's time-out, or an earlier instant.
 
-    Where there is no room for its call within that time, it could not look.
+    Where there is no room for its call within that time, it could not look; nor where the answer tells of an
+    instant before `shows_until`.
     """
     refuse_open_transaction()
     kind = operation.operation_type
@@ -117,23 +121,26 @@ def ask(
         why=looked.why,
         single_page=looked.single_page,
     )
-    return _weighed(operation, found, looked, by_answer=by_answer)
+    return _weighed(operation, found, looked, by_answer=by_answer, shows_until=shows_until)
 
 
-def _weighed(operation: Operation, found: Found, looked: Looked, *, by_answer: bool) -> Found:
+def _weighed(
+    operation: Operation, found: Found, looked: Looked, *, by_answer: bool, shows_until: datetime | None
+) -> Found:
     """Take back what the way of asking cannot prove: by one id alone, or of an earlier instant."""
     found = replace(found, refused=looked.status in REFUSES_US, status=looked.status)
     if by_answer and found.verdict is Verdict.ABSENT:
         return replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=_ONE_ALONE)
-    return found if looked.as_of is None else _as_of(operation, found, looked.as_of)
+    return found if looked.as_of is None else _as_of(operation, found, looked.as_of, shows_until=shows_until)
 
 
-def _as_of(operation: Operation, found: Found, instant: datetime) -> Found:
+def _as_of(operation: Operation, found: Found, instant: datetime, *, shows_until: datetime | None) -> Found:
     """Judge an answer that tells of an earlier instant: what may have been made since, it does not show.
 
     It counts where all that was sent had settled by then; two records are two whenever that was.
     """
-    told = instant >= operation.accepted_at and actions.is_settled(operation, instant)
+    from_then = max(operation.accepted_at, shows_until or operation.accepted_at)
+    told = instant >= from_then and actions.is_settled(operation, instant)
     if told or found.verdict in (Verdict.SEVERAL, Verdict.COULD_NOT_LOOK):
         return found
     shown = f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -10,12 +10,12 @@ from typing import Any, Self
 from django.db import connection, transaction
 
 from ledger import actions
-from ledger.models import Case, Event, OperationType, database_now
+from ledger.models import Case, Event, Lookup, OperationType, database_now
 from ledger.rules.errors import Conflict, Malformed, NotFound
-from ledger.rules.states import CaseKind
+from ledger.rules.states import CaseKind, Verdict
 from reconcile.classes import ItemClass
 from reconcile.comparing import whole_sets
-from reconcile.histories import files, linking
+from reconcile.histories import files, linking, looking
 from reconcile.histories.models import History, Repeat, unsettled
 from reconcile.histories.reading import Read, Reader, Rules
 
@@ -263,8 +263,10 @@ def _note(history: History, several: Sequence[Several], *, actor: str) -> None:
     for repeat, one in found:
         repeat.runs, repeat.first_run_at, repeat.last_run_at = one.runs, one.first_run_at, one.last_run_at
     linking.link(repeat for repeat, _ in found)
+    checks = linking.checks(repeat for repeat, _ in found)
     for repeat, one in found:
-        _ask(history, repeat, one, actor=actor)
+        check = checks.get(repeat.operation_id) if repeat.operation_id is not None else None
+        _ask(history, repeat, one, check=check, actor=actor)
 
 
 def _new(history: History, one: Several) -> Repeat:
@@ -276,8 +278,11 @@ def _new(history: History, one: Several) -> Repeat:
     )
 
 
-def _ask(history: History, repeat: Repeat, one: Several, *, actor: str) -> None:
-    """Open a case for what is new; what was answered is asked again unless its check came after the runs."""
+def _ask(history: History, repeat: Repeat, one: Several, *, check: Lookup | None, actor: str) -> None:
+    """Open a case for what is new; what was answered is asked again unless its check came after the runs.
+
+    Where the latest `check` of its operation found several, it begins with those.
+    """
     if repeat._state.adding:
         repeat.case = _case(history, repeat, one, actor=actor)
     elif not repeat.is_open and not _answered(repeat, one):
@@ -287,9 +292,11 @@ def _ask(history: History, repeat: Repeat, one: Several, *, actor: str) -> None:
         linking.link([repeat])
         repeat.case = _case(history, repeat, one, actor=actor)
     if repeat.looked_at is None:
-        repeat.why = linking.words(repeat)
+        repeat.why = linking.words(repeat, check)
     repeat.history = history
     repeat.save()
+    if repeat.looked_at is None and check is not None and check.verdict == Verdict.SEVERAL:
+        looking.begin_with(repeat, check)
 
 
 def _answered(repeat: Repeat, one: Several) -> bool:

@@ -1,12 +1,15 @@
 """Which operation a trigger is, if Tieout has it: by its key, or else by its source record."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
 
 from django.db.models import QuerySet
 
-from ledger.models import Operation
+from ledger.models import Lookup, Operation, OperationType
 from ledger.rules.errors import TieoutError
 from ledger.rules.keys import from_template
+from ledger.rules.register.entries import several
+from ledger.rules.states import LIVE, State, Verdict
 from reconcile.classes import ItemClass
 from reconcile.histories.models import Repeat
 
@@ -57,10 +60,56 @@ def _link(repeat: Repeat, operations: Sequence[Operation]) -> None:
         repeat.item_class = ItemClass.AMBIGUOUS if len(operations) > 1 else ItemClass.UNCERTAIN
 
 
-def words(repeat: Repeat) -> str:
-    """Say why it is a finding, before anybody has looked."""
+def without_key(kind: OperationType, *, versions: bool) -> str:
+    """Say why no key can be made of a file's triggers, with what helps; empty where one can."""
+    template = kind.key_template
+    if not template:
+        return f"{kind.name} has no template for keys: only triggers of what Tieout has can be checked."
+    if versions or "{source.version}" not in template:
+        return ""
+    return (
+        f"Keys of {kind.name} are made as {template}, and this file has no versions: what Tieout does not"
+        " have cannot be checked. Say --source-version 1, or name its column: --columns version=…."
+    )
+
+
+def checks(repeats: Iterable[Repeat]) -> Mapping[int, Lookup]:
+    """Return the latest check of each of their operations."""
+    known = [repeat.operation_id for repeat in repeats if repeat.operation_id is not None]
+    latest = Lookup.objects.filter(operation__in=known).order_by("operation_id", "-id")
+    return {check.operation_id: check for check in latest.distinct("operation_id")}
+
+
+def words(repeat: Repeat, check: Lookup | None) -> str:
+    """Say why it is a finding, before anybody has looked, beside what is known of its operation."""
     many = f"{repeat.runs} runs of it are marked successful"
     if repeat.item_class == ItemClass.AMBIGUOUS:
         return f"{many}, and it is more than one operation: say its version."
     there = repeat.operation_type.destination.title
-    return f"{many}. Whether {there} holds more than one is not known until somebody looks."
+    if repeat.operation is None:
+        return f"{many}. Whether {there} holds more than one is not known until somebody looks."
+    known = f"Tieout has it {_standing(repeat.operation)}{_checked(check)}"
+    return f"{many}. {known}. Whether the other runs made more is not known until somebody looks."
+
+
+def _standing(operation: Operation) -> str:
+    number = f" as {operation.destination_reference}" if operation.destination_reference else ""
+    standing = {
+        State.COMPLETED: f"done{number}",
+        State.FAILED: "as not done",
+        State.UNCERTAIN: "in doubt",
+        State.RUNNING: "in progress",
+    }
+    tries = operation.attempt_count
+    after = f", after {several(tries, 'try')}" if tries else ""
+    return standing.get(State(operation.state), "as waiting") + after
+
+
+def _checked(check: Lookup | None) -> str:
+    if check is None:
+        return ", never checked"
+    live = sum(record["standing"] in LIVE for record in check.records)
+    found = (
+        "could not look" if check.verdict == Verdict.COULD_NOT_LOOK else f"found {live or 'none'} that stands"
+    )
+    return f", and the check of {check.asked_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC {found}"

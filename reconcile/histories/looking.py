@@ -11,7 +11,7 @@ from django.db import transaction
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.models import Event, Pause, database_now
+from ledger.models import Event, Lookup, Pause, database_now
 from ledger.rules.approvals import needs_two
 from ledger.rules.errors import NotNow
 from ledger.rules.moments import read_instant
@@ -94,12 +94,21 @@ def look_each(repeats: Sequence[Repeat], *, actor: str) -> None:
             break
 
 
+def begin_with(repeat: Repeat, check: Lookup) -> None:
+    """Take what a check of its operation has found before: several are several whenever that was."""
+    _keep(repeat, _seen(check), asked_at=check.asked_at, actor=check.actor)
+
+
+def _seen(check: Lookup) -> Seen:
+    return Seen(Verdict(check.verdict), check.complete, check.proof, check.why, check.records)
+
+
 def _of_operation(repeat: Repeat, actor: str, within_s: float) -> Seen:
     operation = repeat.operation
     assert operation is not None  # asked by the caller
     operation.operation_type = repeat.operation_type
-    lookup = lookups.look(operation, actor=actor, reason=CHECKED, within_s=within_s)
-    return Seen(Verdict(lookup.verdict), lookup.complete, lookup.proof, lookup.why, lookup.records)
+    then = repeat.answers_from
+    return _seen(lookups.look(operation, actor=actor, reason=CHECKED, within_s=within_s, shows_until=then))
 
 
 def _of_source(repeat: Repeat, within_s: float) -> Seen:
@@ -141,11 +150,11 @@ def _class_of(repeat: Repeat, seen: Seen, asked_at: datetime) -> tuple[ItemClass
     if not seen.complete or seen.verdict is Verdict.COULD_NOT_LOOK:
         return ItemClass.UNCERTAIN, f"The check could not look. {seen.why}".strip()
     if live and asked_at < repeat.answers_from:
-        then = f"{repeat.answers_from.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        then = f"after {repeat.answers_from.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC; nothing does by itself"
         early = "its last run may still be writing, or not be shown yet"
         return (
             ItemClass.UNCERTAIN,
-            f"{live[0]['id']} alone carries it so far; {early}. Check again after {then}.",
+            f"{live[0]['id']} alone carries it so far; {early}. Check again {then}.",
         )
     if live:
         return ItemClass.MATCHED, f"{there} holds {live[0]['id']} under it, and no other."

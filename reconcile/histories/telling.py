@@ -6,6 +6,7 @@ from ledger.models import Operation
 from ledger.rules.register.entries import several
 from ledger.rules.states import State
 from reconcile.classes import ItemClass
+from reconcile.histories import linking
 from reconcile.histories.importing import Imported
 from reconcile.histories.models import Repeat
 from reconcile.histories.reading import Reader
@@ -17,6 +18,7 @@ SHOWN = 50
 def document(done: Imported, *, check: bool) -> dict[str, Any]:
     """Return an import as JSON; `import` says how the file was read, `triggers` what ran more than once."""
     history, reader = done.history, done.reader
+    warning = _warning(done)
     return {
         "import": {
             "number": None if check and reader else history.pk,
@@ -31,9 +33,18 @@ def document(done: Imported, *, check: bool) -> dict[str, Any]:
             "added": history.added if reader else 0,
             "bad": history.bad,
             **(_how(reader) if reader else {}),
+            "warnings": [warning] if warning else [],
         },
         "triggers": [trigger(repeat) for repeat in done.repeats],
     }
+
+
+def _warning(done: Imported) -> str:
+    """Say why what was found could not be looked up; known only of a file that was read now."""
+    if done.reader is None:
+        return ""
+    versions = bool(done.reader.rules.version) or "version" in done.reader.columns.paths
+    return linking.without_key(done.history.operation_type, versions=versions)
 
 
 def _how(reader: Reader) -> dict[str, Any]:
@@ -97,6 +108,7 @@ def text(done: Imported, *, check: bool) -> str:
         what = "would be import" if check else "is import"
         lines.append(f"{history.file_name} {what} {history.pk}." if not check else "Nothing was taken in.")
         lines += _counted(done, reader)
+        lines += filter(None, [_warning(done)])
     return "\n".join([*lines, *_triggers(done)])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from ledger.models import Case, Event, Operation
+from ledger.models import Case, Event, Operation, OperationType
 from ledger.rules.states import Outcome
 from reconcile.histories import looking
 from reconcile.models import History, PastRun, Repeat
@@ -419,3 +419,17 @@ def test_an_operation_is_known_by_key_or_by_source_and_its_tries_stand_beside(
         assert (found["operation"], found["key"]) == (str(operation.uid), key_of("471")), name
         assert (found["tries"], found["effects"]) == (1, 1)
     assert Operation.objects.get().state == "completed", "a history moves nothing"
+
+
+def test_what_could_not_be_looked_up_is_said_before_it_is_taken_in(listed: Books, tmp_path: Path) -> None:
+    file = written(tmp_path, MONDAY)
+    said = "this file has no versions: what Tieout does not have cannot be checked. Say --source-version 1"
+    assert said in here(file, "--check").stdout
+    (warning,) = told(here(file, "--check", "--json"))["import"]["warnings"]
+    assert said in warning
+    assert said not in here(file, "--check", "--source-version", "1").stdout
+    named = written(tmp_path, MONDAY.replace("trigger,time", "trigger,moment"), "named.csv")
+    columns = "trigger=trigger,time=moment,status=status,run=run,version=run"
+    assert said not in here(named, "--check", "--columns", columns).stdout
+    OperationType.objects.update(key_template="")
+    assert "invoice.create has no template for keys" in here(file, "--check").stdout

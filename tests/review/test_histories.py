@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
+from ledger.destinations import lookups
 from ledger.models import Case, Event, Lookup, OperationType, database_now
 from ledger.rules.states import Outcome
 from reconcile.models import Repeat
@@ -184,7 +185,7 @@ def test_one_record_answers_nothing_while_the_last_run_may_still_write(
     assert (second["class"], second["open"]) == ("matched", False)
     assert (first["class"], first["open"]) == ("uncertain", True)
     then = early + timedelta(seconds=max(3600, settle_s))
-    assert first["why"].endswith(f"Check again after {then:%Y-%m-%d %H:%M:%S} UTC.")
+    assert first["why"].endswith(f"Check again after {then:%Y-%m-%d %H:%M:%S} UTC; nothing does by itself.")
     HELD.pages = [[record(number, key=key_of("471")) for number in (1, 3)]]
     assert told(here(file, *asked))["triggers"][0]["class"] == "duplicate_at_destination"
 
@@ -310,3 +311,43 @@ def test_the_list_and_the_queue_cost_the_same_few_queries(listed: Books, tmp_pat
         here(written(tmp_path, f"trigger,time,status,run\n{rows}", f"{number}.csv"))
     assert counts[0] == counts[1]
     assert re.search(r"Import \d+ · <span class=\"key\">3.csv", vic.get("/runs/histories/").content.decode())
+
+
+def test_it_begins_with_what_tieout_knows_of_its_operation(listed: Books, tmp_path: Path) -> None:
+    """It does not end with it: the check was before the file, and the runs may have made more since."""
+    listed.claimed("471", Outcome.SUCCEEDED, reference="INV-1")
+    repeat = monday(tmp_path)
+    assert "Tieout has it done as INV-1, after 1 try, never checked. Whether the other runs" in page(repeat)
+    doubled = listed.claimed("472", Outcome.SUCCEEDED, reference="INV-2")
+    HELD.pages = [[record(number, key=key_of("472")) for number in (2, 3)]]
+    lookups.look(refreshed(doubled), actor="ann", reason="Is it there twice?")
+    single = listed.claimed("473", Outcome.SUCCEEDED, reference="INV-4")
+    HELD.pages = [[record(4, key=key_of("473"))]]
+    lookups.look(refreshed(single), actor="ann", reason="Is it there?")
+    rows = "".join(
+        f"{order},2026-11-23T08:00:00Z,success,f-{order}-{run}\n" for order in (472, 473) for run in "xy"
+    )
+    here(written(tmp_path, f"trigger,time,status,run\n{rows}", "more.csv"), "--source-version", "1")
+    twice, once = (
+        Repeat.objects.select_related("case").filter(reference__in=["472", "473"]).order_by("reference")
+    )
+    assert (twice.item_class, twice.surplus, twice.looked_by) == ("duplicate_at_destination", 1, "ann")
+    assert (twice.is_open, twice.case.operation) == (True, doubled), "one question, one case"
+    assert (once.item_class, once.is_open, once.looked_at) == ("uncertain", True, None)
+    assert re.search(
+        r"done as INV-4, after 1 try, and the check of \S+ \S+ UTC found 1 that stands\.", once.why
+    )
+
+
+def test_an_export_that_is_late_enough_for_the_operation_may_be_too_early_for_its_runs(
+    listed: Books, tmp_path: Path
+) -> None:
+    operation = listed.claimed("471", Outcome.SUCCEEDED, reference="INV-1")
+    HELD.pages, HELD.as_of = [[record(1, key=key_of("471"))]], database_now()
+    later = (HELD.as_of + timedelta(minutes=5)).isoformat()
+    repeat = checked(monday(tmp_path, f"471,{later},success,e-8\n"))
+    assert (repeat.operation, repeat.item_class, repeat.is_open) == (operation, "uncertain", True)
+    assert "too early to show all that was sent" in page(repeat)
+    HELD.as_of += timedelta(minutes=66)
+    lookups.look(refreshed(operation), actor="ann", reason="Is it there?")
+    assert refreshed(operation).state == "completed"
