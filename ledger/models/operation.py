@@ -2,6 +2,7 @@
 
 import uuid
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -20,13 +21,35 @@ NONE = -1
 """No operation's own number: a question about none is a question all the same."""
 
 
-def _first_is(state: State) -> Q:
-    """Ask whether what comes first, or the correction in its place, has a state and no case."""
-    original = Coalesce(models.OuterRef("after__corrects"), models.OuterRef("after"))
-    stands = Operation.objects.filter(corrects=original, corrected_at=None, held_at=None, state=state)
-    itself = Q(after__corrected_at=None, after__held_at=None, after__state=state)
-    # The cheap question first: the other one would be asked of each row that waits.
-    return itself | (Q(after__corrected_at__isnull=False) & Q(models.Exists(stands)))
+def _first(is_so: Callable[[str], Q]) -> Q:
+    """Ask what comes first, or what stands in its place: `is_so` makes the question of a row at a prefix.
+
+    Which one stands there the database says (`ledger_first`), and is asked only where the one named was
+    corrected: it would be asked of each row that waits.
+    """
+    stands = models.Func(models.OuterRef("after"), function="ledger_first")
+    instead = Operation.objects.filter(is_so(""), pk=stands)
+    itself = Q(after__corrected_at=None) & is_so("after__")
+    return itself | (Q(after__corrected_at__isnull=False) & Q(models.Exists(instead)))
+
+
+def _settled(state: State) -> Callable[[str], Q]:
+    """Ask whether it has a state and no case."""
+    return lambda at: Q(**{f"{at}state": state, f"{at}held_at": None})
+
+
+def _useless() -> Q:
+    """Ask whether what comes first is done, and nothing can be built on it (`following.First.useless`)."""
+    done = _settled(State.COMPLETED)
+    # Read first: what the calls of a type name only Python can tell.
+    kinds = OperationType.objects.select_related("destination")
+    naming = [kind.pk for kind in kinds if not kind.trouble and kind.names_first]
+    nameless = _first(lambda at: done(at) & Q(**{f"{at}destination_reference": ""}))
+    account = "operation_type__destination__account"
+    moved = _first(
+        lambda at: done(at) & ~Q(**{f"{at}account_first": ""}) & ~Q(**{f"{at}account_first": F(at + account)})
+    )
+    return moved | (nameless & Q(operation_type__in=naming))
 
 
 class OperationQuerySet(models.QuerySet["Operation"]):
@@ -73,11 +96,12 @@ class OperationQuerySet(models.QuerySet["Operation"]):
         # Held for anything else, it waits for a person, whatever becomes of the first.
         itself = Operation.objects.filter(pk=models.OuterRef("pk"))
         asked = itself.filter(cases__kind=CaseKind.FIRST, cases__closed_at=None)
-        done, failed = _first_is(State.COMPLETED), _first_is(State.FAILED)
+        done, failed = _first(_settled(State.COMPLETED)), _first(_settled(State.FAILED))
+        useless = _useless()
         return self.filter(state=State.PENDING, after__isnull=False).filter(
             Q(done | failed, held_at=None, next_try_at=None)
-            | Q(~done, held_at=None, next_try_at__isnull=False)
-            | Q(~failed | models.Exists(permits), models.Exists(asked), held_at__isnull=False)
+            | Q(~done | useless, held_at=None, next_try_at__isnull=False)
+            | Q(~(failed | useless) | models.Exists(permits), models.Exists(asked), held_at__isnull=False)
         )
 
     def out_of_lease(self, now: datetime) -> Self:
