@@ -2,7 +2,7 @@
 
 | check                    | in order                              | to be asked              | wrong       |
 |--------------------------|---------------------------------------|--------------------------|-------------|
-| a type's retries         | Tieout, the client there, a caller    | nobody says who calls    |             |
+| a type's retries         | Tieout, the client there, one call    | not said; many by a claim |            |
 | its key                  | a template, every automation's word   | not said; under two keys | said: none  |
 | an automation's retries  | one call; many that one key makes one | not said, not counted    | past Tieout |
 | its key                  | its word, or templates                | not said                 | said: none  |
@@ -147,12 +147,20 @@ def test_an_automation_past_tieout_is_named_as_not_covered_and_promised_nothing(
         (
             {},
             (
+                "said",
+                "Retries: up to 6 calls · 3 by platform × 2 by connector = up to 6 calls for one event; "
+                "Tieout makes one of them count",
+            ),
+        ),
+        (
+            {"stable_key": ""},
+            (
                 "completed",
                 "Retries: up to 6 calls · 3 by platform × 2 by connector = up to 6 calls for one event; "
                 "Tieout makes one of them count",
             ),
         ),
-        ({"layers": (Layer("cron", 1),)}, ("completed", "Retries: none of its own · cron")),
+        ({"layers": (Layer("cron", 1),)}, ("said", "Retries: none of its own, as said · cron")),
         (
             {"layers": ()},
             (
@@ -198,7 +206,7 @@ def test_an_automation_past_tieout_is_named_as_not_covered_and_promised_nothing(
 def test_the_retries_of_an_automation(change: dict[str, Any], expected: tuple[str, str]) -> None:
     entry = said(replace(SHOP, **change))["shop"]
     assert checks(entry)[0] == expected
-    assert entry.in_order is (expected[0] == "completed")
+    assert entry.in_order is (expected[0] in ("completed", "said"))
 
 
 @pytest.mark.parametrize(
@@ -271,6 +279,25 @@ def test_a_type_of_callers_rests_on_what_they_say() -> None:
 )
 def test_what_is_missing_for_a_second_try_is_said(change: dict[str, Any], words: str) -> None:
     assert words in seen(said(SHOP, types=(replace(BOOKS, **change),))["invoice.create"], flagged=False)
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ((Layer("cron", 1),), ("said", "one owner, as said")),
+        ((Layer("cron", 2), Layer("mailer", 1)), ("uncertain", "one owner?")),
+        ((Layer("cron", None),), ("uncertain", "not said")),
+        ((), ("uncertain", "not said")),
+    ],
+)
+def test_one_try_of_a_claim_is_one_call_only_as_its_caller_says(
+    layers: tuple[Layer, ...], expected: tuple[str, str]
+) -> None:
+    retries = said(replace(MAILER, layers=layers))["reminder.send"].checks[0]
+    assert (retries.state, retries.said) == expected
+    assert (
+        "its caller through Tieout, up to" in retries.more or "its caller through Tieout, 1" in retries.more
+    )
 
 
 def test_the_destinations_own_client_may_own_the_retries() -> None:

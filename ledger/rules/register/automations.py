@@ -18,7 +18,7 @@ def automation_entry(one: AutomationFacts, facts: Facts) -> Entry:
     key = _key(one, kinds, through=through)
     makes = [f"{kind.label} at {kind.destination}" for kind in kinds] or ["no operation type is named"]
     who = f"run by {one.owner}" if one.owner else ""
-    checks = (_retries(one, kinds, through=through, stable=key.state in ANSWERED), key, _last_failure(one))
+    checks = (_retries(one, kinds, through=through, key=key), key, _last_failure(one))
     promise, beyond = _promise(one, kinds, through=through)
     answers = _answers(one, kinds, checks=checks) if through else _outside(kinds, checks)
     return Entry(
@@ -37,7 +37,7 @@ def _ask(one: AutomationFacts) -> str:
     return one.owner or "whoever runs it"
 
 
-def _retries(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool, stable: bool) -> Check:
+def _retries(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool, key: Check) -> Check:
     about, calls = "Retries", calls_of(one.layers)
     if not one.layers:
         if one.retries:
@@ -49,11 +49,11 @@ def _retries(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool, sta
     if calls is None:
         return Check(about, "uncertain", "not known", f"{product}; ask {_ask(one)}")
     if calls == 1:
-        return Check(about, "completed", "none of its own", listed([layer.who for layer in one.layers]))
+        return Check(about, "said", "none of its own, as said", listed([layer.who for layer in one.layers]))
     said = f"up to {calls:,} calls"
     if not through:
         return Check(about, "failed", said, f"{product}; none of them comes through Tieout")
-    if not stable:
+    if key.state not in ANSWERED:
         return Check(
             about, "uncertain", said, f"{product}; one of them counts only if all carry the same key"
         )
@@ -62,7 +62,8 @@ def _retries(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool, sta
         there = listed(list(dict.fromkeys(kind.destination for kind in callers)))
         more = f"Tieout lets one claim go ahead, and a repeat beneath that claim reaches {there} itself"
         return Check(about, "uncertain", said, f"{product}; {more}")
-    return Check(about, "completed", said, f"{product}; Tieout makes one of them count")
+    # However many they are: that one counts rests on the key, and is no surer than that.
+    return Check(about, key.state, said, f"{product}; Tieout makes one of them count")
 
 
 def _key(one: AutomationFacts, kinds: list[TypeFacts], *, through: bool) -> Check:

@@ -2,6 +2,7 @@
 
 from ledger.rules import saying
 from ledger.rules.guarantees import FROZEN, day, guarantee, whose
+from ledger.rules.layers import calls_of
 from ledger.rules.overlaps import ONE_TYPE
 from ledger.rules.register.entries import Check, Entry, Seen, listed, several, span
 from ledger.rules.register.facts import AutomationFacts, Facts, TypeFacts, UnreadableType
@@ -68,9 +69,22 @@ def _retries(kind: TypeFacts, makers: list[AutomationFacts]) -> Check:
     if not makers:
         more = f"{tries(kind)}, each by a claim; what repeats a call beneath a claim nobody has said"
         return Check(about, "uncertain", "not said", more)
-    return Check(
-        about, "completed", "one owner", f"its caller through Tieout, {tries(kind)}, each by a claim"
-    )
+    return _beneath_claims(kind, makers)
+
+
+def _beneath_claims(kind: TypeFacts, makers: list[AutomationFacts]) -> Check:
+    """Say whether a claim's one try stays one call: a layer of its caller may repeat it beneath the claim."""
+    about, by_claim = "Retries", f"its caller through Tieout, {tries(kind)}, each by a claim"
+    calls = {one.title: calls_of(one.layers) if one.layers else None for one in makers}
+    unsaid = [title for title, count in calls.items() if count is None]
+    if unsaid:
+        more = f"{by_claim}; what repeats a call beneath a claim of {listed(unsaid)} nobody has said"
+        return Check(about, "uncertain", "not said", more)
+    many = [title for title, count in calls.items() if count != 1]
+    if many:
+        more = f"{by_claim}; what {listed(many)} repeats beneath a claim reaches {kind.destination} itself"
+        return Check(about, "uncertain", "one owner?", more)
+    return Check(about, "said", "one owner, as said", by_claim)
 
 
 def _key(kind: TypeFacts, makers: list[AutomationFacts]) -> Check:
