@@ -3,10 +3,12 @@
 import secrets
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import InterfaceError, OperationalError
-from django.db.models import Count, Exists, Max, Min, OuterRef, Subquery
+from django.db.models import Count, Exists, Max, Min, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -29,10 +31,15 @@ from ledger.models import (
     Pause,
     database_now,
 )
-from ledger.rules.states import Outcome, State
+from ledger.rules.states import UNFINISHED, Outcome, State
 
 OPEN = "open"
 """What an attempt without an outcome counts as."""
+COUNTED_EACH_S = 10_000
+"""How many finished rows are counted for each second that their counts are kept."""
+
+Groups = QuerySet[Any, tuple[Any, ...]]
+Counts = dict[tuple[str | None, ...], int]
 
 
 @never_cache
@@ -63,7 +70,7 @@ class Ledger(Collector):
     """Reads each figure when it is asked for; a type or a destination without any stands at nought."""
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the figures; everything is counted at one time of the database's clock."""
+        """Yield the figures at one time of the database's clock; counts of what is finished may be older."""
         now = database_now()
         types = list(OperationType.objects.order_by("name").values_list("name", flat=True))
         yield _operations(types)
@@ -79,9 +86,28 @@ def _gauge(name: str, words: str, *labels: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"tieout_{name}", words, labels=labels)
 
 
+def _kept(name: str, rows: Groups) -> Counts:
+    """Count what only grows, and keep that for a second for each 10,000: so counting stays cheap.
+
+    What is few is counted each time.
+    """
+    counts: Counts | None = cache.get(f"metrics:{name}")
+    if counts is None:
+        counts = _counted(rows)
+        kept_s = sum(counts.values()) // COUNTED_EACH_S
+        if kept_s:
+            cache.set(f"metrics:{name}", counts, kept_s)
+    return counts
+
+
+def _counted(rows: Groups) -> Counts:
+    return {tuple(of): count for *of, count in rows.annotate(count=Count("pk")).order_by()}
+
+
 def _operations(types: Iterable[str]) -> Metric:
-    counted = Operation.objects.values_list("operation_type__name", "state").annotate(count=Count("pk"))
-    found = {(kind, state): count for kind, state, count in counted.order_by()}
+    by = Operation.objects.values_list("operation_type__name", "state")
+    found = _counted(by.filter(state__in=UNFINISHED))
+    found |= _kept("operations", by.exclude(state__in=UNFINISHED))
     gauge = _gauge("operations", "Operations by type and state.", "type", "state")
     for kind in types:
         for state in State:
@@ -123,11 +149,11 @@ def _ages(name: str, words: str, *, types: list[str], found: dict[str, datetime]
 
 
 def _attempts() -> Metric:
-    counted = Attempt.objects.values_list("outcome").annotate(count=Count("pk"))
-    found = {outcome or OPEN: count for outcome, count in counted.order_by()}
+    by = Attempt.objects.values_list("outcome")
+    found = _counted(by.filter(closed_at=None)) | _kept("attempts", by.filter(closed_at__isnull=False))
     gauge = _gauge("attempts", "Attempts by outcome.", "outcome")
     for outcome in (*Outcome, OPEN):
-        gauge.add_metric([outcome], found.get(outcome, 0))
+        gauge.add_metric([outcome], found.get((None if outcome == OPEN else outcome,), 0))
     return gauge
 
 

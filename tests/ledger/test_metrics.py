@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
+from django.core.cache import cache
+from django.db import connection
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
@@ -14,8 +16,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from ledger import actions
+from ledger.door.metrics import COUNTED_EACH_S
 from ledger.models import Attempt, Heartbeat, Operation, database_now
 from ledger.rules.states import CaseKind
+from tests import factories as make
 from tests import stories
 from tests.databases import Clock, Database
 from tests.processes import Server, Spawn
@@ -101,6 +105,40 @@ def test_counts_and_ages_are_the_ledger_s_own(clock: Clock, prometheus: httpx.Cl
     for one in Operation.objects.all():
         for word in (one.key, one.subject, one.description, str(one.uid)):
             assert word not in text
+
+
+def test_what_is_finished_and_many_is_not_counted_each_time_and_what_is_open_is(
+    database: Database, prometheus: httpx.Client
+) -> None:
+    kind = make.kind()
+    done = make.tried(kind, make.done())
+    copied = [field.column for field in Operation._meta.concrete_fields if field.column not in COPY]
+    database.as_superuser(
+        "SET session_replication_role = replica",
+        f"INSERT INTO ledger_operation (uid, key, {', '.join(copied)}) "
+        f"SELECT gen_random_uuid(), 'copy/' || n, {', '.join(copied)} "
+        f"FROM ledger_operation, generate_series(1, {COUNTED_EACH_S}) AS n WHERE id = {done.pk}",
+    )
+    make.claimed(kind, "order/open")
+    told = figures(prometheus)["tieout_operations"]
+    assert (told["completed", kind.name], told["running", kind.name]) == (COUNTED_EACH_S + 1, 1)
+    assert kept() == [":1:metrics:operations"], "few attempts are counted each time"
+    cache.set("metrics:operations", {(kind.name, "completed"): 7}, timeout=None)
+    make.claimed(kind, "order/another")
+    told = figures(prometheus)["tieout_operations"]
+    assert (told["completed", kind.name], told["running", kind.name]) == (7, 2)
+    cache.delete("metrics:operations")
+    assert figures(prometheus)["tieout_operations"]["completed", kind.name] == COUNTED_EACH_S + 1
+
+
+def kept() -> list[str]:
+    """The counts that were kept, whether their time is over or not."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT cache_key FROM tieout_cache WHERE cache_key LIKE '%metrics:%'")
+        return [key for (key,) in cursor.fetchall()]
+
+
+COPY = ("id", "uid", "key")
 
 
 def test_without_the_token_nothing_is_told(prometheus: httpx.Client) -> None:
