@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from ledger.destinations import lookups
 from ledger.models import Operation, OperationType, database_now
@@ -20,6 +20,8 @@ from reconcile.pulling import Listed, Staging
 
 LOOKS_MAX = 200
 """The most look-ups of one run; a list that holds nothing of ours is no reason to ask a million times."""
+READ = 5
+"""So many times as many lines are read: what nobody can ask about may stand in front."""
 BLIND_MAX = 3
 """Look-ups in a row that could not look, before the rest is left as it is."""
 PATIENCE_S = 120.0
@@ -31,6 +33,7 @@ NOT_ASKED = (
     "Not on the list, and not looked up: too many were absent, the check could not look, it took too long,"
     " or a pause began."
 )
+BLIND = "Not on the list, and the check could not look. {why}"
 NO_LOOKUP = "Not on the list, and {there} cannot be checked for it."
 
 
@@ -78,14 +81,12 @@ def confirm(run: Run, look: Look) -> int:
         with leasing.held(run):
             absent.update(why=NO_LOOKUP.format(there=kind.destination.title))
         return 0
-    left = max(LOOKS_MAX - Record.objects.filter(run=run).exclude(looked="").count(), 0)
-    wanted = list(absent.select_related("operation").order_by(LARGEST_FIRST, "number")[:left])
-    if not wanted:
-        return 0
     with leasing.held(run):
         absent.update(why=NOT_ASKED)
-        if _paused(kind):
-            return 0
+    wanted = _askable(run, absent, kind)
+    if not wanted or _paused(kind):
+        return 0
+    with leasing.held(run):
         # What a look-up finds may have stood in another pair; everything is classified afresh afterwards.
         comparing.forget(run)
     staging = Staging.of(run)
@@ -100,14 +101,34 @@ def confirm(run: Run, look: Look) -> int:
     return looks
 
 
+def _askable(run: Run, absent: QuerySet[Record], kind: OperationType) -> list[Record]:
+    """Return what is looked up, the largest first; what nobody can ask about says so, and takes no turn."""
+    left = max(LOOKS_MAX - Record.objects.filter(run=run).exclude(looked="").count(), 0)
+    wanted: list[Record] = []
+    lines = absent.select_related("operation__after").order_by(LARGEST_FIRST, "number")
+    for line in lines[: left * READ]:
+        operation = _operation(line, kind)
+        if why := lookups.untold(operation):
+            line.why = BLIND.format(why=why)[:300]
+            with leasing.held(run):
+                line.save(update_fields=["why"])
+        elif len(wanted) < left:
+            wanted.append(line)
+    return wanted
+
+
+def _operation(line: Record, kind: OperationType) -> Operation:
+    assert line.operation is not None  # every line of the ledger has one: a constraint
+    line.operation.operation_type = kind
+    return line.operation
+
+
 def _paused(kind: OperationType) -> bool:
     return kind.destination.pauses.open().of_all().exists()
 
 
 def _look(line: Record, kind: OperationType, look: Look) -> Seen:
-    operation = line.operation
-    assert operation is not None  # every line of the ledger has one: a constraint
-    operation.operation_type = kind
+    operation = _operation(line, kind)
     if kind.lookup_proved_at is None:  # an earlier look of this run may have proved it
         kind.refresh_from_db(fields=["lookup_proved_at"])
     try:
@@ -135,7 +156,7 @@ def _words(seen: Seen) -> str:
             return "Neither on the list nor found by a check of its own."
         return "Neither on the list nor found by a check of its own, which is no proof yet."
     if seen.verdict is Verdict.COULD_NOT_LOOK:
-        return f"Not on the list, and the check could not look. {seen.why}".strip()
+        return BLIND.format(why=seen.why).strip()
     return "Not on the list; a check of its own found it."
 
 

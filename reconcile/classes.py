@@ -57,7 +57,7 @@ SHOWN: dict[ItemClass, Shown] = {
         "Cancelled before it was sent, voided there, made by a drill, or of another window.",
         "pending",
     ),
-    ItemClass.AMBIGUOUS: Shown("Ambiguous", "Its reference fits more than one operation.", "could_not_look"),
+    ItemClass.AMBIGUOUS: Shown("Ambiguous", "It could be of more than one operation.", "could_not_look"),
     ItemClass.DUPLICATE: Shown(
         "Duplicate at {there}",
         "{there} holds more than one under this reference; these are the surplus.",
@@ -76,7 +76,9 @@ SHOWN: dict[ItemClass, Shown] = {
         "Matched", "Meant once, and there once, with the same amount and currency.", "one_match"
     ),
     ItemClass.IN_FLIGHT: Shown(
-        "In flight", "A try is under way, or ended too recently to be judged.", "running"
+        "In flight",
+        "A try is under way, or ended too recently to be judged; or it waits for what comes first.",
+        "running",
     ),
     ItemClass.UNCERTAIN: Shown(
         "Uncertain",

@@ -16,6 +16,7 @@ from django.db.backends.utils import CursorWrapper
 
 from ledger.rules import keys, states
 from ledger.rules.states import Standing, State, Verdict
+from reconcile import marking
 from reconcile.classes import ItemClass
 from reconcile.models import Run
 
@@ -30,6 +31,9 @@ SELECT
     o.cancelled_at IS NOT NULL OR (o.corrected_at IS NOT NULL AND o.state = 'failed'), o.held_at IS NOT NULL,
     o.accepted_at > clock.grace_from OR EXISTS (
         SELECT FROM ledger_attempt AS a WHERE a.operation_id = o.id AND a.claimed_at > clock.grace_from
+    ) OR (
+        o.after_id IS NOT NULL AND o.state = '{pending}' AND o.held_at IS NULL
+        AND CASE WHEN o.next_try_at IS NULL THEN {goes_on} ELSE o.next_try_at > clock.grace_from END
     ),
     ''
 FROM ledger_operation AS o
@@ -38,6 +42,24 @@ CROSS JOIN (
     FROM (SELECT tieout_now() AS now OFFSET 0) AS read_once
 ) AS clock
 WHERE o.operation_type_id = %(type)s AND o.accepted_at >= %(window_from)s AND o.accepted_at < %(window_to)s
+"""
+
+# Of all that come before it, the one for which the others wait: a person is asked about it, or nobody goes on
+# with it. Once the first is done, what follows is due, and has its grace from then on.
+GOES_ON = """
+NOT EXISTS (
+    WITH RECURSIVE before AS (
+        SELECT f.* FROM ledger_operation AS f WHERE f.id = ledger_first(o.after_id)
+        UNION ALL
+        SELECT f.* FROM before AS b JOIN ledger_operation AS f ON f.id = ledger_first(b.after_id)
+        WHERE b.state = '{pending}' AND b.held_at IS NULL AND b.next_try_at IS NULL
+    )
+    SELECT FROM before AS b
+    WHERE b.held_at IS NOT NULL OR b.state = '{failed}' AND NOT EXISTS (
+        SELECT FROM ledger_permit AS p
+        WHERE p.operation_id = b.id AND p.spent_at IS NULL AND p.withdrawn_at IS NULL
+    )
+)
 """
 
 # The window does not matter here: a record belongs to its operation, whenever that was accepted.
@@ -102,6 +124,7 @@ UPDATE reconcile_record AS d SET item_class = CASE
     WHEN r.operation_id IS NULL AND r.reference ~ %(reserved)s THEN '{OUT_OF_SCOPE}'
     WHEN NOT r.readable THEN '{UNREADABLE}'
     WHEN NOT r.live THEN '{OUT_OF_SCOPE}'
+    WHEN r.operation_id IS NULL AND r.why <> '' THEN '{AMBIGUOUS}'
     WHEN r.place > 1 THEN '{DUPLICATE}'
     WHEN r.operation_id IS NULL OR r.state IN ('{failed}', '{pending}') THEN '{UNEXPECTED}'
     ELSE '{OUT_OF_SCOPE}' END
@@ -129,7 +152,7 @@ LIVE = [standing.value for standing in states.LIVE]
 def stage_ledger(run: Run) -> None:
     """Copy the operations of the run's window into its lines, as they stand now."""
     with connection.cursor() as cursor:
-        cursor.execute(STAGE_LEDGER, _values(run))
+        cursor.execute(STAGE_LEDGER.format(goes_on=GOES_ON.format(**_NAMES), **_NAMES), _values(run))
 
 
 def forget(run: Run) -> None:
@@ -144,7 +167,10 @@ def classify(run: Run) -> None:
     forget(run)
     with connection.cursor() as cursor:
         cursor.execute(LINK, values)
+    linking = marking.linking(run.plan.operation_type)
     with whole_sets() as cursor:
+        if linking is not None:
+            cursor.execute(linking[0], values | linking[1])
         cursor.execute(CLASSIFY.format(**_NAMES), values)
 
 

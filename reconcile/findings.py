@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
+from ledger import actions
 from ledger.models import Operation, OperationType
 from ledger.rules.digests import canonical
 from ledger.rules.money import Money, show
@@ -34,7 +35,7 @@ def found(run: Run) -> list[Finding]:
     findings = [
         *(
             _of_operation(run, line, groups)
-            for line in items.filter(side="ledger").select_related("operation", "pair")
+            for line in items.filter(side="ledger").select_related("operation__after", "pair")
         ),
         *_of_records(run, items.filter(side="destination").select_related("operation"), groups),
     ]
@@ -104,6 +105,7 @@ def _stands(line: Record) -> bool:
 def _of_operation(run: Run, line: Record, groups: Groups) -> Finding:
     operation, pair = line.operation, line.pair
     assert operation is not None  # every line of the ledger has one: a constraint
+    operation.operation_type = run.plan.operation_type
     amount, currency = line.amount, line.currency
     if pair is not None and pair.amount is not None and amount is not None:
         if line.item_class in (ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER):
@@ -212,7 +214,8 @@ def record_shown(record: Record) -> dict[str, str | None]:
 def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
     if pair is None:
         gone = line.item_class == ItemClass.MISSING and line.state == State.COMPLETED and line.external_id
-        return f"{line.external_id} was on record as done. {line.why}" if gone else line.why or NOT_LISTED
+        before = f"{line.external_id} was on record as done." if gone else _waits(line)
+        return f"{before} {line.why or NOT_LISTED}".strip()
     match ItemClass(line.item_class or ""):
         case ItemClass.UNREADABLE:
             return pair.why
@@ -225,6 +228,12 @@ def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
             return f"{pair.external_id} is {pair.status or pair.standing} there, and not final in time."
         case _:
             return f"{_shown(pair)} there, {_shown(line)} meant."
+
+
+def _waits(line: Record) -> str:
+    """Say what an operation waits for that comes after another; unnamed, for not all who read may know it."""
+    first = actions.first_fact(line.operation) if line.operation and line.state == State.PENDING else None
+    return first.why_called("another operation") if first is not None else ""
 
 
 def _why_unexpected(record: Record, state: str) -> str:

@@ -23,7 +23,7 @@ from ledger.rules import records
 from ledger.rules.calls import RecordMap
 from ledger.rules.records import Unreadable
 from ledger.rules.states import Standing
-from reconcile import comparing, leasing, tying
+from reconcile import comparing, leasing, marking, tying
 from reconcile.models import Record, Run
 from reconcile.tying import Totals
 
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 MARGIN = timedelta(days=1)
 """The list is asked for from this long before the window: clocks differ, and records change late."""
+BY_REFERENCE: Mapping[str, str] = {}
 NO_REFERENCE = "It carries no reference of ours."
 
 COLUMNS = (
@@ -188,7 +189,8 @@ def _read_on(run: Run) -> None:
     for page in listing.pages(kind, since=run.window_from - MARGIN, place=run.place):
         assert kind.how.record is not None  # a list is refused without it
         currencies = _assumed(run, kind.how.record, page.items)
-        listed = [read(kind.how.record, item, currencies) for item in page.items]
+        match = kind.how.lookup.match if kind.how.lookup is not None else {}
+        listed = [read(kind.how.record, item, currencies, match=match) for item in page.items]
         staging.page(listed, seen_at=page.as_of or asked_at, place=page.place)
         asked_at = database_now()
 
@@ -202,8 +204,13 @@ def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, 
     return dict(ours.values_list("key", "currency"))
 
 
-def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
-    """Read one record of the list, part by part; what cannot be read is left empty, and said."""
+def read(
+    map: RecordMap, item: object, currencies: Mapping[str, str], *, match: Mapping[str, str] = BY_REFERENCE
+) -> Listed:
+    """Read one record of the list, part by part; what cannot be read is left empty, and said.
+
+    `match`: where the type's look-up tells a record by several places, and this one has them all.
+    """
     wrong: dict[str, str] = {}
 
     def part(name: str, value: Callable[[], T], otherwise: T) -> T:
@@ -214,7 +221,7 @@ def read(map: RecordMap, item: object, currencies: Mapping[str, str]) -> Listed:
             return otherwise
 
     identity = part("id", lambda: records.read_text(records.search(map.id, item), "id"), "")
-    reference = part(
+    reference = part("reference", lambda: marking.written_out(match, item) if match else "", "") or part(
         "reference", lambda: records.read_text(records.search(map.reference, item), "reference"), ""
     )
     status = part("status", lambda: records.read_status(map, item), "")

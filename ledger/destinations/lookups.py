@@ -107,7 +107,7 @@ def ask(
         values=values,
         timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),
     )
-    if why := _untold(operation, call):
+    if why := untold(operation):
         return Found(Verdict.COULD_NOT_LOOK, complete=False, why=why)
     looked = _looked(operation, request, pace=pace, patience_s=patience_s)
     found = judge(
@@ -199,13 +199,17 @@ def _values(operation: Operation, call: LookupCall) -> tuple[Values, bool]:
     record.
     """
     values = {**values_of(operation), "since": _since(operation, call)}
-    templates = (text for part in (call.path, call.query, call.headers, call.body) for _, text in texts(part))
-    by_id = any("destination_reference" in named(text) for text in templates)
-    if operation.destination_reference or not by_id:
+    if operation.destination_reference or "destination_reference" not in _names(call):
         return values, False
     told = operation.attempts.exclude(destination_reference="").order_by("-number").first()
     named_by_answer = "" if told is None else told.destination_reference
     return {**values, "destination_reference": named_by_answer}, bool(named_by_answer)
+
+
+def _names(call: LookupCall) -> set[str]:
+    """Return what a question names of an operation."""
+    parts = (call.path, call.query, call.headers, call.body)
+    return {name for part in parts for _, text in texts(part) for name in named(text)}
 
 
 def _since(operation: Operation, call: LookupCall) -> str | int:
@@ -226,7 +230,21 @@ def _filled(template: str, values: Values) -> str:
     return ""
 
 
-def _untold(operation: Operation, call: LookupCall) -> str:
+def untold(operation: Operation) -> str:
+    """Say why its destination cannot be asked about this one, whatever it holds; nothing where it can."""
+    call = operation.operation_type.how.lookup
+    if call is None:
+        return ""
+    values, _ = _values(operation, call)
+    missing = sorted(name for name in _names(call) - {"position"} if values.get(name, "") == "")
+    if FIRST in missing:
+        return "It would be asked about by the reference of what it comes after, which has none yet."
+    if missing:
+        return f"There is no {missing[0]} to ask by."
+    return _unmatched(operation, call)
+
+
+def _unmatched(operation: Operation, call: LookupCall) -> str:
     """Say why the fields that must match cannot tell this operation from another; nothing where they can.
 
     Without the key among them they stand for it only while it is made of the same source parts: two

@@ -39,7 +39,9 @@ class First:
 
     @property
     def useless(self) -> str:
-        """Why nothing can be built on it, although it is done; empty where it can."""
+        """Why nothing can be built on it, although it is done; empty where it can, or is not done."""
+        if self.state is not State.COMPLETED:
+            return ""
         if self.named and not self.reference:
             return "is done, and its reference is not known"
         if not self.same_account:
@@ -54,17 +56,21 @@ class First:
     @property
     def ended(self) -> bool:
         """Whether nothing goes on with it by itself, and nobody has been asked about it."""
-        if self.state is State.COMPLETED:
-            return not self.held and bool(self.useless)
+        if self.useless:
+            return not self.held
         return self.state is State.FAILED and not self.held and not self.permitted
 
     @property
     def why(self) -> str:
         """Why what comes after it does not go now; empty where it may."""
+        return self.why_called(self.key)
+
+    def why_called(self, name: str) -> str:
+        """Say the same under another name, for who may not know its key."""
         if self.done:
             return ""
         if self.ended:
-            return f"It comes after {self.key}, which {self.useless or 'did not happen'}."
+            return f"It comes after {name}, which {self.useless or 'did not happen'}."
         if self.held:
-            return f"Waits for {self.key}, which waits for a person."
-        return f"Waits for {self.key}."
+            return f"Waits for {name}, which waits for a person."
+        return f"Waits for {name}."

@@ -18,6 +18,8 @@ __all__ = [
     "check",
     "from_template",
     "look_alikes",
+    "percent",
+    "separators",
     "template_errors",
 ]
 
@@ -54,7 +56,7 @@ def from_template(template: str, source: Mapping[str, str]) -> str:
     a key. Raises KeyMissing naming every part that is absent or blank, KeyMalformed for a part or a key that
     cannot be used, and ValueError for a template that has errors.
     """
-    separators = _separators(template)
+    escaped = separators(template)
     missing = [name for name in _names(template) if _is_blank(_part(source, name))]
     if missing:
         raise KeyMissing(
@@ -65,7 +67,7 @@ def from_template(template: str, source: Mapping[str, str]) -> str:
         part = _part(source, name)
         if wrong := _what_is_wrong(part):
             raise KeyMalformed(f"The key cannot be made: {name} {wrong}.")
-    return check(_PLACEHOLDER.sub(lambda match: _escape(_part(source, match[1]), separators), template))
+    return check(_PLACEHOLDER.sub(lambda match: _escape(_part(source, match[1]), escaped), template))
 
 
 def template_errors(template: str) -> list[str]:
@@ -124,7 +126,8 @@ def _part(source: Mapping[str, str], name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _separators(template: str) -> frozenset[str]:
+def separators(template: str) -> frozenset[str]:
+    """Return the characters that are percent-encoded in a value; ValueError for a template with errors."""
     if errors := template_errors(template):
         raise ValueError(f"the key template {template} cannot be used: {'; '.join(errors)}")
     literals = "".join(_PLACEHOLDER.split(template)[::2])
@@ -132,10 +135,11 @@ def _separators(template: str) -> frozenset[str]:
 
 
 def _escape(part: str, separators: frozenset[str]) -> str:
-    return "".join(_percent(character) if character in separators else character for character in part)
+    return "".join(percent(character) if character in separators else character for character in part)
 
 
-def _percent(character: str) -> str:
+def percent(character: str) -> str:
+    """Return a character percent-encoded, as it stands within a key."""
     # urllib's quote leaves "-", "." and "_" alone, which may be separators here.
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))
 

@@ -44,6 +44,12 @@ def named(template: str) -> tuple[str, ...]:
     return tuple(_PLACEHOLDER.findall(template))
 
 
+def pieces(template: str) -> Iterator[tuple[str, str]]:
+    """Yield each literal text of a template with the placeholder after it, "" after the last one."""
+    parts = _PLACEHOLDER.split(template)
+    yield from zip(parts[::2], [*parts[1::2], ""], strict=True)
+
+
 def unknown(template: str, known: frozenset[str]) -> list[str]:
     """Return the placeholders of a template that nothing can fill, for a check of the configuration."""
     return sorted({name for name in named(template) if name not in known})

@@ -128,9 +128,11 @@ def check_match(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     if named <= placeholders.MATCH and not alone and (missing := sorted(parts - named)):
         remedy = f"Let a field match {' and '.join(f'{{{name}}}' for name in missing)}, or one match {{key}}."
         wrongs.add(path, "Two operations could match one record.", remedy)
-    if "list" in part.raw:
+    record = part.get("record", RecordMap)
+    if "list" in part.raw and record is not None and record.amount and not record.currency:
         layout.notes.append(
-            f"{dotted(path)} counts in checks alone; reconciliation compares record.reference with the key."
+            f"{dotted((*part.path, 'record', 'currency'))} is missing: where {dotted(path)} tells records,"
+            " the amount of a listed one cannot be read without it."
         )
 
 
