@@ -5,7 +5,6 @@ what the one for a single item would decide, or leaves it out; what is left out,
 alone.
 """
 
-import json
 import unicodedata
 import uuid
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError
 from psycopg.rows import DictRow
+from pydantic_core import to_json
 
 from ledger.actions import accepting, kinds, recording, statements
 from ledger.actions.accepting import Asked, Reply
@@ -177,7 +177,7 @@ def _written(name: str, items: Sequence[Mapping[str, Any]], *, actor: str) -> di
     """Run a statement over these items; gives the rows by the items' places, none where it was undone."""
     if not items:
         return {}
-    values: dict[str, Any] = {"items": json.dumps(items, default=str), "actor": actor}
+    values: dict[str, Any] = {"items": to_json(items).decode(), "actor": actor}
     values |= {"revision_max": recording.REVISION_OF_A_FIRST_TRY}
     try:
         return {row["at"]: row for row in statements.run_for_all(name, values)}

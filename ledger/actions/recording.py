@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import transaction
 from psycopg.rows import DictRow
+from pydantic_core import to_json
 
 from ledger.actions import resolving, statements
 from ledger.actions.accepting import Reply
@@ -92,7 +93,7 @@ def row_of(attempt_uid: uuid.UUID, *, token: str, report: Report) -> dict[str, A
 def reported(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return what the statement is told that says of which attempts the very same was reported before."""
     names = ("at", "attempt_uid", "token_hash", "outcome_digest")
-    return {"items": json.dumps([{name: row[name] for name in names} for row in rows], default=str)}
+    return {"items": to_json([{name: row[name] for name in names} for row in rows]).decode()}
 
 
 def _complete(values: Mapping[str, Any], *, actor: str) -> Operation | None:
@@ -219,7 +220,7 @@ def _keep_late(
 def _keep_stray(operation: Operation, attempt: Attempt, report: Report, *, actor: str) -> str:
     """Keep what came under a token that is not the attempt's; whoever may have sent holds its own."""
     data = _evidence(report)
-    alike = attempt.events.filter(kind="stray", data__outcome=report.outcome)
+    alike = operation.events.filter(attempt=attempt, kind="stray", data__outcome=report.outcome)
     before = list(alike.values_list("data", flat=True))
     if data in before:
         return KEPT

@@ -13,13 +13,23 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.models.base import ModelState
 from psycopg.rows import DictRow, dict_row
+from psycopg.types.datetime import TimestamptzLoader
 
 from ledger.sql import statement
 
 Model = TypeVar("Model", bound=models.Model)
 
 
-class _Prepared(psycopg.Cursor[DictRow]):
+class _Rows(psycopg.Cursor[DictRow]):
+    """Gives rows by their columns' names."""
+
+    def __init__(self, connection: Any) -> None:
+        super().__init__(connection, row_factory=dict_row)
+        # psycopg's own, which is compiled: the connection's zone is UTC, as Django's loader says once more.
+        self.adapters.register_loader("timestamptz", TimestamptzLoader)
+
+
+class _Prepared(_Rows):
     """Sends values apart from the statement, which the server parses and plans once."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> "_Prepared":
@@ -27,7 +37,7 @@ class _Prepared(psycopg.Cursor[DictRow]):
         return super().execute(query, params, **{**options, "prepare": True})
 
 
-class _Planned(psycopg.Cursor[DictRow]):
+class _Planned(_Rows):
     """Sends values apart from a statement that is planned for this once."""
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> "_Planned":
@@ -45,7 +55,7 @@ class _Kept(threading.local):
         if self.raw is not raw:
             self.raw, self.cursors = raw, {}
         if name not in self.cursors:
-            self.cursors[name] = _Prepared(raw, row_factory=dict_row)
+            self.cursors[name] = _Prepared(raw)
         return self.cursors[name]
 
 
@@ -71,7 +81,7 @@ def run_for_all(name: str, values: Mapping[str, Any]) -> list[DictRow]:
     would read them whole when they are not.
     """
     database = _connected()
-    with _Planned(database.connection, row_factory=dict_row) as cursor:
+    with _Planned(database.connection) as cursor:
         _execute(cursor, database, name, values)
         return cursor.fetchall()
 

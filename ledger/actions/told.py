@@ -27,8 +27,8 @@ def told_late(operation: Operation) -> list[Event]:
 def kept_alike(operation: Operation, attempt: Attempt, data: Mapping[str, object]) -> tuple[bool, bool]:
     """Say whether a late report is kept already, and whether there is room to keep another one."""
     proved_at = _proved_at(operation)
-    alike = attempt.events.filter(kind="late", data__outcome=data["outcome"]).select_related("attempt")
-    kept = [event.data for event in alike if not _disproved(event, proved_at)]
+    late = operation.events.filter(attempt=attempt, kind="late", data__outcome=data["outcome"])
+    kept = [event.data for event in late.select_related("attempt") if not _disproved(event, proved_at)]
     return dict(data) in kept, len(kept) < LATE_MAX
 
 

@@ -10,6 +10,7 @@ BATCH_MAX = 500
 """Items of a batch at most."""
 BATCH_VALUES_MAX = 50_000
 """Values of a batch's items at most, lists and objects counted: each one costs a digest and room in a row."""
+_HOLDERS = (dict, list)
 _BATCHES = frozenset({"/api/v1/operations/claim-batch", "/api/v1/attempts/outcome-batch"})
 
 
@@ -40,7 +41,7 @@ def refuse_many(items: list[object]) -> None:
             many = f"{BATCH_VALUES_MAX:,} values"
             raise TooLarge(f"The items of the batch have more than {many}. Send fewer items at once.")
         members = one.values() if isinstance(one, dict) else one
-        inside += [member for member in members if isinstance(member, dict | list)]
+        inside += [member for member in members if isinstance(member, _HOLDERS)]
 
 
 def refuse_long(item: object) -> None:

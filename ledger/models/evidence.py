@@ -96,9 +96,25 @@ class Command(models.Model):
 class Event(models.Model):
     """What happened, who did it and why; the database refuses to change, remove or truncate it."""
 
-    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    operation = models.ForeignKey(Operation, null=True, on_delete=models.PROTECT, related_name="events")
-    attempt = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="events")
+    # Nobody looks for one by it, and 122 random bits need no index to differ.
+    uid = models.UUIDField(default=uuid.uuid4, editable=False)
+    # That both are there, and belong together, a guard proves; events are found by their operation.
+    operation = models.ForeignKey(
+        Operation,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="events",
+        db_constraint=False,
+        db_index=False,
+    )
+    attempt = models.ForeignKey(
+        Attempt,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="events",
+        db_constraint=False,
+        db_index=False,
+    )
     kind = models.CharField(max_length=30)
     actor = models.CharField(max_length=150)
     reason = models.CharField(max_length=1000)

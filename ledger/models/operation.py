@@ -142,7 +142,9 @@ class Operation(models.Model):
     """One unit of work that a person would recognise. Written by `ledger.actions` only."""
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    operation_type = models.ForeignKey(OperationType, on_delete=models.PROTECT, related_name="operations")
+    operation_type = models.ForeignKey(
+        OperationType, on_delete=models.PROTECT, related_name="operations", db_index=False
+    )
     key = models.CharField(max_length=200)
     state = models.CharField(max_length=10)
     description = models.CharField(max_length=300, blank=True)
@@ -281,7 +283,10 @@ class Attempt(models.Model):
     """One attempt to finish an operation, fenced by its token."""
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
-    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="attempts")
+    # That it is there, the guard proves that compares their payloads; it is found by its numbers' index.
+    operation = models.ForeignKey(
+        Operation, on_delete=models.PROTECT, related_name="attempts", db_constraint=False, db_index=False
+    )
     number = models.PositiveSmallIntegerField()
     caller_id = models.UUIDField(null=True, unique=True)
     """The caller's own `attempt_id`, under which a lost claim may be asked for again."""

@@ -50,6 +50,7 @@ AMOUNT, CURRENCY, KEY_ID = "$amount", "$currency", "$key"
 """Entries beside the payload's leaves; no member of a payload can have such a path."""
 
 _PATH_SHOWN = 60
+_LISTS = (list, tuple)
 _INSTALLATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,15}")
 
 Segments = tuple[str | int, ...]
@@ -135,11 +136,13 @@ def leaf_digests(
     digests = {KEY_ID: key_id}
     written = _amount_text(amount, currency)
     if written is not None:
-        digests |= {AMOUNT: _leaf(secret, AMOUNT, written), CURRENCY: _leaf(secret, CURRENCY, currency)}
+        digests[AMOUNT] = _leaf(secret, _place(AMOUNT), written)
+        digests[CURRENCY] = _currency(secret, currency or "")
     for number, (path, value) in enumerate(_leaves(payload, ())):
         if number >= MAX_LEAVES:
             raise TooLarge(f"The payload has more than {MAX_LEAVES} values.")
-        digests[_written(path)] = _leaf(secret, path, value)
+        where, place = _written(path)
+        digests[where] = _leaf(secret, place, value)
     return digests
 
 
@@ -179,10 +182,12 @@ def idempotency_key(
     """
     if generation < 1 or key_max < KEY_MAX_LEAST:
         raise ValueError(f"a generation counts from 1, and key_max is {KEY_MAX_LEAST} at least")
-    if _INSTALLATION.fullmatch(installation) is None:
-        raise ValueError("the installation's name is of letters, digits and hyphens, 16 at most")
-    parts = ["tieout/idempotency-key/1", installation, destination, account, type, key, generation]
-    digest = hashlib.sha256(canonical(parts)).digest()[:16]
+    parts = b"%b,%b,%d]" % (
+        _begun(installation, destination, account, type),
+        canonical(key),
+        generation,
+    )
+    digest = hashlib.sha256(parts).digest()[:16]
     short = f"g{generation}-{base64.b32encode(digest).decode().rstrip('=').lower()}"
     full = f"{installation}-{short}"
     return full if len(full) <= key_max else short
@@ -194,23 +199,38 @@ def _amount_text(amount: Decimal | None, currency: str | None) -> str | None:
     return None if amount is None or currency is None else money.written(amount, currency)
 
 
-def _written(path: Segments) -> str:
+@lru_cache(maxsize=256)
+def _begun(installation: str, destination: str, account: str, type: str) -> bytes:
+    """Begin the list that a key is made of: with what all keys of an operation type have in common."""
+    if _INSTALLATION.fullmatch(installation) is None:
+        raise ValueError("the installation's name is of letters, digits and hyphens, 16 at most")
+    return canonical(["tieout/idempotency-key/1", installation, destination, account, type])[:-1]
+
+
+@lru_cache(maxsize=1024)
+def _written(path: Segments) -> tuple[str, bytes]:
+    """Write a leaf's path, for people and for its digest."""
     where = dotted(path)
     if len(where) > PATH_MAX:
         raise TooLarge(
             f"The payload names a value by a path of {len(where):,} characters ({where[:_PATH_SHOWN]}…), and "
             f"{PATH_MAX} are the most. Give it shorter names, or nest it less."
         )
-    return where
+    return where, _place(path)
 
 
-def _leaf(secret: bytes, place: str | Segments, value: object) -> str:
-    message = b"tieout/leaf/1\n%b\n%b" % (_place(place), canonical(value))
+def _leaf(secret: bytes, place: bytes, value: object) -> str:
+    message = b"tieout/leaf/1\n%b\n%b" % (place, canonical(value))
     digest = hmac.digest(secret, message, "sha256")
     return base64.urlsafe_b64encode(digest[:LEAF_BYTES]).decode().rstrip("=")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
+def _currency(secret: bytes, currency: str) -> str:
+    # There are few, and each one's digest is always the same.
+    return _leaf(secret, _place(CURRENCY), currency)
+
+
 def _place(place: str | Segments) -> bytes:
     # json.dumps writes a path in one way only, in a third of the time; neither part can hold a line break.
     return json.dumps(place).encode()
@@ -221,7 +241,7 @@ def _leaves(value: object, path: Segments) -> Iterator[tuple[Segments, object]]:
     if isinstance(value, dict) and value:
         for name, member in value.items():
             yield from _leaves(member, (*path, name))
-    elif isinstance(value, list | tuple) and value:
+    elif isinstance(value, _LISTS) and value:
         for index, item in enumerate(value):
             yield from _leaves(item, (*path, index))
     else:

@@ -29,6 +29,7 @@ _PLAIN_BELOW = 1e21
 
 _PATH_SHOWN = 200
 
+_HOLDERS = (dict, list)
 _WITHOUT_TEXT = frozenset((int, float, bool, type(None), Decimal))
 
 Segments = tuple[str | int, ...]
@@ -105,7 +106,7 @@ def _walk(value: object, path: Segments) -> None:
         raise _at(path, value.why, value.kind)
     if isinstance(value, str):
         _check_text(value, path)
-    elif isinstance(value, dict | list):
+    elif isinstance(value, _HOLDERS):
         if len(path) >= MAX_DEPTH:
             raise _at(path[:3], f"is nested deeper than {MAX_DEPTH} levels", Malformed)
         _walk_inside(value, path)

@@ -65,6 +65,7 @@ WITH item AS MATERIALIZED (
     FROM asked CROSS JOIN LATERAL (
         SELECT * FROM ledger_operation WHERE operation_type_id = asked.type_id AND ledger_operation.key = asked.key LIMIT 1
     ) AS known
+    WHERE asked.uid NOT IN (SELECT uid FROM operation)
 )
 SELECT at, found.id, uid, operation_type_id, key, state, description, subject, amount, currency, source_system,
     source_reference, source_version, payload_digest, found.idempotency_key, accepted_at, changed_at, first_sent_at,

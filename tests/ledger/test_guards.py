@@ -84,6 +84,7 @@ def test_no_event_is_changed_removed_or_truncated_by_anyone(database: Database, 
         "DELETE FROM ledger_event",
         "TRUNCATE ledger_event CASCADE",
         "TRUNCATE ledger_operation CASCADE",
+        "TRUNCATE ledger_attempt CASCADE",
     ):
         with refused("the ledger only grows|permission denied"):
             sql.execute(command.encode())
