@@ -143,6 +143,8 @@ def refusals() -> list[tuple[re.Pattern[str], dict[str, set[str]]]]:
 
 def documented(answer: httpx.Response) -> None:
     """Hold a refusal to what its address documents; what is no address, or takes another method, has none."""
+    if answer.status_code == httpx.codes.METHOD_NOT_ALLOWED:
+        return
     asked = f"{answer.request.method} {answer.request.url.path}"
     kind = answer.json()["type"].removeprefix("/problems/")
     for address, kinds in refusals():
