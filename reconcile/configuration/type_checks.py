@@ -50,7 +50,10 @@ def contract_of(part: Part, layout: Layout) -> Contract | None:
     own = part.get("contract", Contract) if "contract" in part.raw else Contract()
     if base is None or own is None:
         return None
-    return base.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+    lines = {name: getattr(own, name) for name in own.model_fields_set}
+    if "when" in lines:  # its lines are lines of the contract, too
+        lines["when"] = {**base.when, **own.when}
+    return base.model_copy(update=lines)
 
 
 def policy_of(part: Part, contract: Contract) -> RetryPolicy | None:

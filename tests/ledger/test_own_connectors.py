@@ -70,6 +70,19 @@ def test_the_command_prints_what_does_not_hold_and_why(kasse: Destination, tmp_p
     )
 
 
+def test_a_secret_of_the_type_s_own_headers_is_known_where_it_should_not_be(
+    kasse: Destination, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KASSE_TOKEN", "of-the-header-0123456789")
+    look = {"headers": {"X-Token": "env:KASSE_TOKEN"}}
+    make.kind(by="tieout", destination=kasse, calls={**CALLS, "lookup": look}, contract={"settle": "0s"})
+    leaks = 'why=error.reason + __import__("os").environ["KASSE_TOKEN"]'
+    (tmp_path / "kasse.py").write_text(blocks()[0].replace("why=error.reason", leaks))
+    status, said = checked("kasse", "--double", DOUBLE)
+    assert status == 1 and "(a secret stands in its repr, its words or a place)" in said
+    assert "of-the-header" not in said
+
+
 def test_what_cannot_be_played_is_said(kasse: Destination) -> None:
     assert checked("kasse") == (2, "Not all was checked: each line above says why.\n")
     for arguments, words in {

@@ -453,6 +453,20 @@ def test_a_type_overrides_single_lines_of_its_destinations_contract(configure: C
     configure(BOOKS + '\n[operation_types."invoice.create".contract]\nsettle = "5s"\n')
     contract = OperationType.objects.get().promises
     assert (contract.settle_s, contract.idempotency, contract.key_retention_s) == (5, "header", 86400)
+    here, there = (
+        "\n[destinations.books.contract.when]\n",
+        '\n[operation_types."invoice.create".contract.when]\n',
+    )
+    configure(
+        BOOKS
+        + f"{here}exists = \"code == 'there'\"\nrejected = \"code == 'no'\"\n"
+        + f'{there}rejected = "errors"\nnot_done = "busy"\n'
+    )
+    assert OperationType.objects.get().promises.when == {
+        "exists": "code == 'there'",
+        "rejected": "errors",
+        "not_done": "busy",
+    }
 
 
 def test_what_is_left_out_has_the_documented_defaults(configure: Configure) -> None:

@@ -78,13 +78,18 @@ def _subject(destination: Destination, kind: OperationType) -> Subject:
         calls=kind.how,
         contract=kind.promises,
         payload=dict(kind.sample.payload) if kind.sample is not None else {},
-        secrets=tuple(_secrets(destination)),
+        secrets=tuple(_secrets(destination, kind)),
         may_send=destination.drills,
     )
 
 
-def _secrets(destination: Destination) -> Iterator[str]:
-    """Yield the secrets by which it is reached, so that they are known where they should not be."""
-    for _, text in placeholders.texts(destination.connection):
+def _secrets(destination: Destination, kind: OperationType) -> Iterator[str]:
+    """Yield the secrets of its connection and of the type's calls, to know them where they should not be."""
+    how = kind.how
+    asked = [call for call in (how.lookup, how.list, how.void) if call is not None]
+    named: list[object] = [destination.connection, *([call.headers, call.body] for call in asked)]
+    if how.send is not None:
+        named.append([how.send.headers, how.send.wrap])
+    for _, text in placeholders.texts(named):
         if text.startswith(("env:", "file:")):
             yield kept_text(text)
