@@ -24,12 +24,15 @@ os.environ.update(
 )
 for name in ("DATABASE_OWNER_URL", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEBUG", "BEHIND_TLS"):
     os.environ.pop(name, None)
+# Some hundred processes are started: what the first one has compiled, the others read.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from collections.abc import Iterator  # noqa: E402
 
 import django  # noqa: E402
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+from xdist.remote import Producer  # noqa: E402
 
 django.setup()
 
@@ -43,8 +46,9 @@ from tests.databases import Clock, Database, Template, sweep  # noqa: E402
 from tests.demos import demo as demo  # noqa: E402
 from tests.demos import one_demo as one_demo  # noqa: E402
 from tests.ledger.asking import sql as sql  # noqa: E402
-from tests.processes import LOGS, Manage, Server, Spawn  # noqa: E402
+from tests.processes import LOGS, Manage, Server, Spawn, Standing  # noqa: E402
 from tests.sandboxes import sandbox as sandbox  # noqa: E402
+from tests.scheduling import Together  # noqa: E402
 from tests.stories import durban as durban  # noqa: E402
 from tests.stripes import localstripe as localstripe  # noqa: E402
 from tests.stripes import stripe_mock as stripe_mock  # noqa: E402
@@ -59,14 +63,17 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
+    """Keep on one core what shares a server, a demo or a shop, whatever `--dist` says."""
+    return Together(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs PostgreSQL, to run it again on the oldest one; keep a file's tests on one core."""
+    """Mark what needs PostgreSQL, to run it again on the oldest one."""
     for item in items:
         if "database" in getattr(item, "fixturenames", ()):
             item.add_marker("database")
-        # What a file's tests share, a server or a demo, is then made once.
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -91,6 +98,14 @@ def template(scratch: Path, django_db_blocker: pytest.FixtureRequest) -> Iterato
     """The migrated database that every test's own is copied from."""
     with Template.made(scratch, django_db_blocker) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def standing(template: Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    """The one server of all who only ask it something; not started yet."""
+    made = Standing(template, tmp_path_factory.mktemp("standing"))
+    yield made
+    made.end()
 
 
 @pytest.fixture

@@ -26,8 +26,6 @@ from config.environment import ROOT
 START_S = 240
 APPEAR_S = 240
 STOP_S = 15
-ONE_WORKER = pytest.mark.xdist_group("demo")
-"""For every test of the demo, so that tests on several cores share one."""
 CASES = {
     "one_match",
     "differs",

@@ -1,4 +1,4 @@
-"""The API through a real gunicorn, for tests of what automations see; one server for each test module."""
+"""The API through a real gunicorn, for tests of what automations see; one database for each test module."""
 
 import json
 import re
@@ -18,8 +18,8 @@ from config.urls import api as api_of_all
 from ledger.door.schemas import AnswerOut, BatchOut, ListOut, ProblemOut
 from ledger.models import ApiToken, Destination, OperationType
 from ledger.rules.tokens import new_token, token_hash
-from tests.databases import Clock, Database, Template
-from tests.processes import LOGS, Server, Spawn
+from tests.databases import Clock, Database
+from tests.processes import LOGS, Server, Standing
 
 PAYLOAD: dict[str, Any] = {"order": "483", "total": "1240.00"}
 Given = TypeVar("Given")
@@ -164,9 +164,9 @@ def new_key(word: str = "order") -> str:
 
 
 @pytest.fixture(scope="module")
-def database(template: Template) -> Iterator[Database]:
+def database(standing: Standing) -> Iterator[Database]:
     """One database for the module: its tests use keys of their own."""
-    with template.clone() as clone:
+    with standing.database() as clone:
         yield clone
 
 
@@ -177,22 +177,20 @@ def clock(database: Database) -> Clock:
 
 
 @contextmanager
-def opened(database: Database, clock: Clock, folder: Path) -> Iterator[Api]:
-    """A server, kinds of operations, and an automation that may use every one."""
+def opened(standing: Standing, clock: Clock) -> Iterator[Api]:
+    """Kinds of operations at the standing server, and an automation that may use every one."""
     make_types()
-    logs: list[Path] = []
-    with Spawn(database, folder, logs) as spawn:
-        server = Server.started(spawn)
-        token = new_token()
-        ApiToken.objects.create(name="webshop", token_hash=token_hash(token), types=[])
-        with httpx.Client(base_url=server.url, timeout=30) as http:
-            yield Api(server, clock, token, http, logs[0])
+    server = standing.at_work(clock.database)
+    token = new_token()
+    ApiToken.objects.create(name="webshop", token_hash=token_hash(token), types=[])
+    with httpx.Client(base_url=server.url, timeout=30) as http:
+        yield Api(server, clock, token, http, standing.logs[-1])
 
 
 @pytest.fixture(scope="module")
-def serving(database: Database, clock: Clock, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """One open door for the module."""
-    with opened(database, clock, tmp_path_factory.mktemp("server")) as api:
+def serving(standing: Standing, clock: Clock) -> Iterator[Api]:
+    """The open door of the module."""
+    with opened(standing, clock) as api:
         yield api
 
 

@@ -19,11 +19,12 @@ import pytest
 
 from config.environment import ROOT
 from config.processes import ADDRESSES
-from tests.databases import Database
+from tests.databases import Database, Template
 
 LOGS = pytest.StashKey[list[Path]]()
 START_S = 60
 STOP_S = 10
+SERVED = "served"
 
 
 @dataclass(frozen=True)
@@ -163,3 +164,34 @@ class Server:
             except (urllib.error.URLError, ConnectionError, TimeoutError):
                 time.sleep(0.05)
         pytest.fail(f"The server did not answer {path}.")
+
+
+@dataclass
+class Standing:
+    """A server that outlives its databases: all have one name, and whoever is next finds it at work.
+
+    What it takes from one to the next is what a process in production keeps when it is connected anew.
+    """
+
+    template: Template
+    folder: Path
+    logs: list[Path] = field(default_factory=list)
+    server: Server | None = None
+
+    @contextmanager
+    def database(self) -> Iterator[Database]:
+        """The next database that it works on."""
+        with self.template.clone(SERVED) as clone:
+            yield clone
+
+    def at_work(self, database: Database) -> Server:
+        """The server, started where it does not run; `database` is the one that it has now."""
+        assert database.name == SERVED
+        if self.server is None or self.server.process.poll() is not None:
+            self.server = Server.started(Spawn(database, self.folder, self.logs))
+        return self.server
+
+    def end(self) -> None:
+        """Stop it, where it runs."""
+        if self.server is not None:
+            stop(self.server.process)

@@ -10,9 +10,9 @@ from django.conf import settings
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests import stories
-from tests.databases import Clock
+from tests.databases import Clock, Database
 from tests.people import browser_of
-from tests.processes import Server
+from tests.processes import LOGS, Server, Standing
 
 # Playwright keeps an event loop in this thread, and the tests read rows beside it.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -83,6 +83,21 @@ class Windows:
     def _hear(self, kind: str, text: str) -> None:
         if kind in ("error", "warning"):
             self.complaints.append(f"{kind}: {text}")
+
+
+@pytest.fixture
+def database(standing: Standing) -> Iterator[Database]:
+    """A database of this test alone, which the server has that all of them ask."""
+    with standing.database() as clone:
+        yield clone
+
+
+@pytest.fixture
+def server(standing: Standing, database: Database, request: pytest.FixtureRequest) -> Server:
+    """The standing server on this test's database."""
+    server = standing.at_work(database)
+    request.node.stash[LOGS] = standing.logs
+    return server
 
 
 @pytest.fixture

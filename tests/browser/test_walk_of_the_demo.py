@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.demos import ONE_WORKER, Demo
+from tests.demos import Demo
 
-pytestmark = [pytest.mark.database, ONE_WORKER]
+pytestmark = pytest.mark.database
 
 UNDO_AND_SEND_MS = 90_000
 

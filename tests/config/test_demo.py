@@ -14,9 +14,9 @@ import pytest
 
 from config.environment import ROOT
 from ledger.rules.states import MOVES, State
-from tests.demos import CASES, ONE_WORKER, Demo
+from tests.demos import CASES, Demo
 
-pytestmark = [pytest.mark.database, ONE_WORKER]
+pytestmark = pytest.mark.database
 
 PEOPLE = ["ann", "bob", "vic", "ada"]
 

@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from tests.clients import copied
-from tests.databases import Clock, Database, Template
+from tests.databases import Clock, Database
 from tests.doors import Api, opened
-from tests.processes import LOGS, Manage
+from tests.processes import LOGS, Manage, Standing
 from tests.recipes.shops import BOOKS, RECIPES, Shop
 from tests.sandboxes import Sandbox, running_sandbox
 
 
 @pytest.fixture(scope="package")
-def database(template: Template) -> Iterator[Database]:
+def database(standing: Standing) -> Iterator[Database]:
     """One database for all recipes: their orders have numbers of their own."""
-    with template.clone() as clone:
+    with standing.database() as clone:
         yield clone
 
 
 @pytest.fixture(scope="package")
-def serving(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server, and a clock that is only ever moved on."""
-    with opened(database, Clock.put_into(database), tmp_path_factory.mktemp("server")) as api:
+def serving(standing: Standing, database: Database) -> Iterator[Api]:
+    """The open door, and a clock that is only ever moved on."""
+    with opened(standing, Clock.put_into(database)) as api:
         yield api
 
 

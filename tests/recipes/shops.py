@@ -10,16 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from config.environment import ROOT
 from ledger.models import Operation
 from tests.doors import Api, new_key
 from tests.sandboxes import Sandbox
 from tests.workers import one_round, until
 
-ONE_SHOP = pytest.mark.xdist_group("recipes")
-"""For every test of a recipe: all of them share one server and one Durban Books."""
 RECIPES = ROOT / "docs" / "recipes"
 BOOKS = "http://127.0.0.1:8010"
 LEASE_AND_MORE_S = 300

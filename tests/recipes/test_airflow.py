@@ -8,9 +8,8 @@ import json
 import sys
 from typing import Any
 
-from tests.recipes.shops import ONE_SHOP, Shop, new_order
+from tests.recipes.shops import Shop, new_order
 
-pytestmark = ONE_SHOP
 STAND_IN = {
     "__init__.py": "",
     "sdk/__init__.py": """

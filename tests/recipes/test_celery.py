@@ -21,10 +21,8 @@ import psutil
 import pytest
 
 from tests.processes import LOGS
-from tests.recipes.shops import ONE_SHOP, Shop, new_order, worked_until
+from tests.recipes.shops import Shop, new_order, worked_until
 from tests.workers import living, until
-
-pytestmark = ONE_SHOP
 
 RECIPE, NAIVE = "celery_app.make_invoice", "naive_celery.make_naively"
 WORKER = (

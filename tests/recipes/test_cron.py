@@ -4,9 +4,7 @@ import re
 import sys
 
 from ledger.models import Operation
-from tests.recipes.shops import ONE_SHOP, RECIPES, Shop
-
-pytestmark = ONE_SHOP
+from tests.recipes.shops import RECIPES, Shop
 
 REPORT = "#!/bin/sh\necho sent >> sent\n[ -e deadly ] && kill -9 $PPID\nexit 0\n"
 

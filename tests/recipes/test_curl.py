@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from tests import clients
-from tests.recipes.shops import ONE_SHOP, RECIPES, Shop, key, new_order
+from tests.recipes.shops import RECIPES, Shop, key, new_order
 from tests.workers import until
-
-pytestmark = ONE_SHOP
 
 
 def invoice(shop: Shop, order: dict[str, Any], **environ: str) -> tuple[int, str]:

@@ -9,10 +9,8 @@ import psutil
 import pytest
 
 from tests.processes import LOGS
-from tests.recipes.shops import ONE_SHOP, Shop, new_order, worked_until
+from tests.recipes.shops import Shop, new_order, worked_until
 from tests.workers import until
-
-pytestmark = ONE_SHOP
 
 SETTINGS = '''\
 """A shop's own project."""

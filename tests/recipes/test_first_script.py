@@ -17,9 +17,7 @@ from tests.ledger.test_client_node import node
 from tests.ledger.wires import Wire, answering, reset
 from tests.ledger.wires import serving as wired
 from tests.processes import Manage
-from tests.recipes.shops import ONE_SHOP
 
-pytestmark = ONE_SHOP
 PAGE = (ROOT / "docs" / "clients.md").read_text()
 KEY = "reminder/483/1"
 

@@ -25,11 +25,11 @@ from ledger.models import Operation
 from tests import clients, npm
 from tests.doors import Api
 from tests.processes import at_its_address
-from tests.recipes.shops import ONE_SHOP, RECIPES, Shop, key, new_order, worked_until
+from tests.recipes.shops import RECIPES, Shop, key, new_order, worked_until
 from tests.sandboxes import Sandbox
 from tests.workers import until
 
-pytestmark = [pytest.mark.long, ONE_SHOP]
+pytestmark = pytest.mark.long
 LOCKED = ROOT / "tests" / "node_red"
 FLOW = RECIPES / "node-red" / "flow.json"
 BINARY = {"x86_64": "x64", "aarch64": "arm64"}[platform.machine()]

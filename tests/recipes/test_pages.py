@@ -8,9 +8,7 @@ import pytest
 
 from tests.databases import Database
 from tests.processes import Manage
-from tests.recipes.shops import ONE_SHOP, RECIPES
-
-pytestmark = ONE_SHOP
+from tests.recipes.shops import RECIPES
 
 SHOWN = {
     "node-red.md": ("js", "node-red/flow.json"),

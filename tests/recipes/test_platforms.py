@@ -13,10 +13,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from tests.recipes.shops import ONE_SHOP, RECIPES, Shop, key, new_order
+from tests.recipes.shops import RECIPES, Shop, key, new_order
 from tests.workers import one_round
-
-pytestmark = ONE_SHOP
 
 BODY = RECIPES / "handed_over.json"
 
