@@ -16,7 +16,8 @@ BEGIN
         SELECT FROM made LEFT JOIN LATERAL (
             SELECT operation_id FROM ledger_attempt WHERE id = made.attempt_id LIMIT 1
         ) AS tried ON true
-        WHERE made.attempt_id IS NOT NULL AND tried.operation_id IS DISTINCT FROM made.operation_id
+        -- What is told of a pause has an attempt and no operation.
+        WHERE made.attempt_id IS NOT NULL AND (tried.operation_id IS NULL OR tried.operation_id <> made.operation_id)
     ) THEN
         RAISE EXCEPTION 'an event names an attempt of its operation' USING ERRCODE = 'check_violation';
     END IF;

@@ -12,7 +12,7 @@ from ledger.door import answers
 from ledger.models import Delivery, Webhook
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Outside:
     """Where people reach this installation, for what is told without a request, and who is told."""
 
