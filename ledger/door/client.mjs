@@ -557,7 +557,7 @@ export class Tieout {
     });
     if (op.decision === "skip") return op.reference;
     op.orThrow()._doneOrThrow();
-    return reference;
+    return reference ?? op.reference;
   }
 
   /** @param {Members & {heartbeat?: boolean}} members @param {(op: Operation) => any} work */

@@ -864,7 +864,7 @@ class Tieout:
                     if op.said is None:
                         op.succeeded(reference)
                 op._done_or_raise()
-                return reference
+                return op.reference if reference is None else reference
 
             return performed
 

@@ -68,6 +68,7 @@ def test_what_is_done_is_skipped_with_its_reference(shop: Shop) -> None:
         op.succeeded("MSG-1")
     with operation(shop, key) as again:
         assert (again.decision, again.proceed, again.reference) == ("skip", False, "MSG-1")
+        assert again.why == "It is done: MSG-1."
         with pytest.raises(client.TieoutError, match="not yours to do"):
             again.succeeded("MSG-2")
     with pytest.raises(client.Done) as done, operation(shop, key, or_raise=True):
@@ -462,6 +463,24 @@ def test_a_function_does_it_once_and_always_returns_the_reference(shop: Shop) ->
     assert len(calls) == 1
     with pytest.raises(client.Refused):
         remind({**order, "body": {}})
+
+
+@pytest.mark.parametrize(
+    ("word", "raised"), [("retryable", client.Wait), ("rejected", client.Hold), ("uncertain", client.Hold)]
+)
+def test_a_function_that_says_it_is_not_done_does_not_end_as_if_it_were(
+    shop: Shop, word: str, raised: type[client.NotNow]
+) -> None:
+    key = new_key()
+
+    @shop.client().once("reminder.send", key=key, payload=PAYLOAD)
+    def remind(op: client.Operation) -> None:
+        getattr(op, word)()
+
+    with pytest.raises(raised, match=rf"{key}: (wait|hold)\. It was {word}\.") as said:
+        remind()
+    assert said.value.exit_status == (75 if raised is client.Wait else 76)
+    assert ("Decide at http" in str(said.value)) == (raised is client.Hold)
 
 
 def test_two_at_once_make_one(shop: Shop) -> None:

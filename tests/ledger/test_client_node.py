@@ -71,10 +71,11 @@ if (process.env.FLUSH) {
   const members = { type: "ticket.open", key, payload: body, amount: "75.00", currency: "ZAR" };
   const lease = work === "long" ? { lease_s: 1, heartbeat: true } : {};
   try {
+    if (process.env.ONCE) console.log(await tieout.once(members, works[work]));
     const op = await tieout.operation({ ...members, ...lease }, works[work]);
     console.log(op.decision, op.said, op.reference);
   } catch (error) {
-    console.log(error.name, notSent(error), error.message);
+    console.log(error.name, notSent(error), error.message, error.exitStatus);
   }
 }
 """
@@ -170,6 +171,18 @@ def test_an_error_becomes_an_outcome_by_its_kind(
     assert ran(shop, key, WORK=work).startswith(words)
     word, code = outcome(key)
     assert (word, code if told[1] is not None else None) == told
+
+
+def test_once_returns_the_reference_or_throws(shop: Shop) -> None:
+    """What only goes on is not silent where it was held."""
+    key, refused = new_key(), new_key()
+    made, again = ran(shop, key, ONCE="1").splitlines()
+    assert made.startswith("INV-") and again == f"skip null {made}"
+    said = ran(shop, refused, ONCE="1", WORK="wordy")
+    assert said.startswith(f"Hold false ticket.open {refused}: hold. It was rejected. Decide at http")
+    assert said.endswith(" 76")
+    again, warned, *_ = ran(shop, refused).splitlines()
+    assert again == "hold null null" and warned.startswith(f"tieout: ticket.open {refused}: hold. ")
 
 
 def test_a_report_that_tieout_refuses_is_thrown_and_stays_for_a_person(shop: Shop) -> None:
