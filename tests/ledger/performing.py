@@ -11,12 +11,13 @@ from ledger.rules.decisions import looks_first
 from ledger.rules.errors import AttemptIdElsewhere, PayloadChanged, StaleToken, StartedElsewhere, TieoutError
 from ledger.rules.states import Outcome, State
 from tests import factories as make
+from tests.ledger.coming_first import ComingFirst
 from tests.ledger.promises import Snapshot
-from tests.ledger.stage import KEPT_LATE, LEASE_S, SHOP, TIMEOUT_S, WORKER, Stage
+from tests.ledger.stage import KEPT_LATE, LEASE_S, SHOP, TIMEOUT_S, WORKER
 from tests.ledger.world import TICK, Sender
 
 
-class Performing(Stage):
+class Performing(ComingFirst):
     """Claims, starts, reports; each is held against the one rule that lets somebody send."""
 
     @property
@@ -29,7 +30,7 @@ class Performing(Stage):
         self, *, amount: str = "1240.00", attempt_id: uuid.UUID | None = None, lease_s: float | None = None
     ) -> Sender | TieoutError | None:
         """Submit it, or claim it where its caller performs it: for the first time or once more."""
-        submission = make.submission(self.kind, self.key, amount=amount)
+        submission = make.submission(self.kind, self.key, amount=amount, after=self.earlier)
         if self.kind.by_tieout:
             return self._submit(submission)
         return self.claim(replace(submission, attempt_id=attempt_id, lease_s=lease_s))
@@ -95,12 +96,16 @@ class Performing(Stage):
         sender = Sender(
             attempt.uid, attempt.number, token, actor, attempt.idempotency_key, attempt.lease_until, TIMEOUT_S
         )
+        sender.after = self.seen.operation.after_reference
+        keyed = {one.after for one in self.world.senders if one.key == sender.key}
+        assert keyed <= {sender.after}, "one key, and two drafts in the body"
         self.world.senders.append(sender)
         return sender
 
     def _given(self, sender: Sender) -> None:
         """The right to send is given: nothing else is there or may come, or the key makes it harmless."""
         sender.started = True
+        assert self.first_is_as_claimed, "it goes before its draft is done"
         if not self.world.by_hand:
             harmless = self.world.second_is_harmless(sender, self.now)
             assert harmless, f"try {sender.number} may make a second one"
@@ -142,7 +147,8 @@ class Performing(Stage):
         if isinstance(started, TieoutError):
             assert isinstance(started, StaleToken)
             closed = self.seen.attempt(sender.attempt).closed_at
-            assert left_s < max(need_s, TICK.total_seconds()) or closed is not None
+            late = left_s < max(need_s, TICK.total_seconds()) or closed is not None
+            assert late or not self.first_is_as_claimed
             sender.ended_at = self.now
         else:
             assert left_s >= need_s, "too little of the lease is left"

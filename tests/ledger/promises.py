@@ -133,6 +133,8 @@ class Promises:
             if later.number > len(before.attempts) and later.idempotency_key != earlier.idempotency_key:
                 doubtful = [one.number for one in after.attempts[: later.number - 1] if attempt_in_doubt(one)]
                 assert not doubtful, f"another key while tries {doubtful} are in doubt"
+        if after.operation.after_reference != before.operation.after_reference:
+            assert not before.in_doubt, "after another draft while a try is in doubt"
 
     def _5_each_try_has_its_leave(self, after: Snapshot) -> None:
         spent = [permit.attempt_id for permit in after.permits if permit.spent_at is not None]
@@ -204,7 +206,8 @@ class Promises:
                 on = operation.look_at or after.open_permits or operation.held_at
                 assert on, "nothing and nobody takes it up again"
             case State.PENDING:
-                assert operation.next_try_at is not None or operation.held_at is not None
+                waits = operation.after_id is not None  # the sweep asks for what comes first
+                assert operation.next_try_at is not None or operation.held_at is not None or waits
 
 
 def known(snapshot: Snapshot) -> dict[str, Any]:

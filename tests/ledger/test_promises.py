@@ -1,7 +1,8 @@
 """Any order of events: what is promised holds after every step, against a slow model of the other side.
 
 Who acts: an automation, the worker and its sweep, policy, ann and bob, a reconciliation, the destination's
-own people. Contracts: keys, look-ups, both, neither; sent by Tieout or by the caller; one try or several.
+own people. Contracts: keys, look-ups, both, neither; sent by Tieout or by the caller; one try or several;
+some come after a draft, which is done, refused, lost, found, corrected or given up meanwhile.
 The clock stands, and moves where a step moves it. What fails is printed as the shortest story that fails.
 """
 
@@ -11,130 +12,22 @@ from typing import Any
 
 import pytest
 from hypothesis import Phase, seed, settings
-from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
 from ledger import actions
+from ledger.models import OperationType
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import NotNow, PayloadChanged
 from ledger.rules.states import CaseKind, State
+from tests import factories as make
 from tests.databases import Clock
+from tests.ledger.acts import acts, destinations, one_of, sometimes
+from tests.ledger.coming_first import BEFORE
 from tests.ledger.performing import Performing
-from tests.ledger.stage import CORRECTING, UNDO, WORKER, StillClock
-from tests.ledger.world import FATES, Request
+from tests.ledger.stage import CORRECTING, NOON, UNDO, WORKER, StillClock
+from tests.ledger.world import Request
 
 RUN = "reconciliation 7"
-one_of = st.sampled_from
-# How long a key is remembered (None: none is taken), and what the look-up is worth.
-destinations = one_of(
-    [
-        ("24h", "none"),
-        ("24h", "none"),
-        ("24h", "none"),
-        ("1h", "none"),
-        ("24h", "proved"),
-        ("1h", "unproved"),
-        ("24h", "wrong"),
-        ("unknown", "proved"),
-        ("unknown", "none"),
-        (None, "proved"),
-        (None, "proved"),
-        (None, "proved"),
-        (None, "unproved"),
-        (None, "wrong"),
-        (None, "none"),
-    ]
-)
-breaks_off = one_of([None, None, None, 0, 1])
-rarely = one_of([False] * 9 + [True])
-sometimes = one_of([False, True])
-mostly = one_of([True, True, False])
-requests = st.builds(
-    Request,
-    fate=one_of(["made", "made", "unsent", *FATES]),
-    lands_after_s=one_of([0, 0, 2, 1000]),
-    shown_after_s=one_of([0, 0, 2, 1000]),
-    answered=st.booleans(),
-)
-
-
-# What may come next, and how often. Each has its own odds: most orders of rare acts alone come to nothing.
-ACTS: list[tuple[int, str, dict[str, st.SearchStrategy[Any]]]] = [
-    (
-        3,
-        "try_it",
-        {"request": requests, "items_max": breaks_off, "answer_lost": sometimes, "afresh": sometimes},
-    ),
-    (
-        3,
-        "try_it_among_others",
-        {
-            "request": requests,
-            "items_max": breaks_off,
-            "answer_lost": sometimes,
-            "takes_s": one_of([0.5, 11, 50, 70]),
-            "intruder": st.integers(0, 3),
-            "reports": mostly,
-        },
-    ),
-    (2, "allow_and_try_it", {"request": requests, "items_max": breaks_off, "saw": breaks_off}),
-    (
-        2,
-        "one_step_of_a_try",
-        {
-            "own_id": sometimes,
-            "answer_lost": sometimes,
-            "lease_s": one_of([None, None, 2, 600]),
-            "items_max": breaks_off,
-            "request": requests,
-            "beats": rarely,
-        },
-    ),
-    (
-        2,
-        "look_into_it",
-        {
-            "who": one_of(["sweep", "sweep", WORKER, "ann", "bob"]),
-            "items_max": breaks_off,
-            "slowly": rarely,
-        },
-    ),
-    (
-        1,
-        "meanwhile",
-        {
-            "seconds": one_of([0.5, 4, 31, 61, 301, 1000, 3700, 45000, 90000]),
-            "what": one_of(["time", "time", "time", "open", "declined", "void", "by hand", "a run"]),
-            "indeed": rarely,
-        },
-    ),
-    (
-        1,
-        "out_of_turn",
-        {
-            "number": st.integers(0, 9),
-            "what": one_of(
-                ["late", "late", "invented", "start", "claim", "beat", "changed", "keep", "press"]
-            ),
-        },
-    ),
-    (
-        1,
-        "a_person_decides",
-        {
-            "who": one_of(["ann", "bob"]),
-            "what": one_of(
-                ["allow", "end", "withdraw", "cancel", "attest", "correct", "override", "answer", "answer"]
-            ),
-            "items_max": one_of([None, None, 0]),
-            "looks": mostly,
-            "agrees": mostly,
-        },
-    ),
-]
-acts = st.one_of(
-    [st.tuples(st.just(name), st.fixed_dictionaries(how)) for odds, name, how in ACTS for _ in range(odds)]
-)
 STORIES = settings(
     stateful_step_count=30,
     database=None,
@@ -156,6 +49,7 @@ class OneOperation(Performing):
         elapsed=one_of(["12h", "12h", "2m"]),
         limit=one_of(["2000.00", "100.00"]),
         own_id=sometimes,
+        draft=one_of(["", "", "", *BEFORE]),
     )
     def begin(
         self,
@@ -166,12 +60,16 @@ class OneOperation(Performing):
         elapsed: str,
         limit: str,
         own_id: bool,
+        draft: str = "",
         **contract: str,
     ) -> None:
         key, sight = destination
         contract |= {"idempotency": "header" if key else "none", "key_retention": key or "unknown"}
         retry = {"attempts": attempts, "base": "5s", "elapsed": elapsed}
         self.build(contract=contract, retry=retry, by=by, sight=sight, limits={"ZAR": limit})
+        self.draft_key = ""
+        if draft:
+            self.make_first(draft)
         self.hand_over(attempt_id=uuid.uuid4() if own_id else None)
 
     @invariant()
@@ -190,6 +88,8 @@ class OneOperation(Performing):
         """A whole try, once one is due; where all is done, the first try of another operation."""
         if afresh and self.is_over:
             self.turn_to_another()
+            if self.draft_key:
+                self.make_first("done")
             self.hand_over(attempt_id=uuid.uuid4())
         self._try(**how, intruder=0)
 
@@ -286,6 +186,15 @@ class OneOperation(Performing):
             self.act(lambda: actions.reopen(self.pk, kind=kind, actor=RUN, reason="The run says so."))
             assert self.seen.operation.held_at is not None and not self.seen.open_permits
 
+    def its_draft_moves(self, what: str, sweeps: bool) -> None:
+        """Something happens to what it comes after; the worker sees it, sooner or later."""
+        if self.draft_key:
+            before = self.seen
+            self.draft_moves(what)
+            assert self.seen == before, "what happens to its draft moved it"
+            if sweeps:
+                self.sweep(None)
+
     # --- words and acts that come late, twice, or from where nobody should listen
 
     def out_of_turn(self, number: int, what: str) -> None:
@@ -349,36 +258,67 @@ USUAL: dict[str, Any] = {
 
 
 def test_stories_that_are_always_told(clock: Clock) -> None:
-    """A silence and then a try that sends nothing; a long send, and a look that comes before it lands."""
+    """A silence and then a try that sends nothing; a long send, and a look that comes before it lands.
+
+    And a draft that is done, claimed after, and found missing before what comes after it is started.
+    """
     still = StillClock(clock)
+    drafts = drafts_by(still)
     lost, late = Request("made", 0, 0, answered=False), Request("made", 1000, 0, answered=False)
     unsent = Request("unsent", 0, 0, answered=True)
     alone: dict[str, Any] = {"items_max": None, "answer_lost": False}
     among = {**alone, "takes_s": 50, "intruder": 0, "reports": True}
-    stories: list[tuple[tuple[str | None, str], list[tuple[str, dict[str, Any]]]]] = [
-        (("24h", "none"), [("try_it", {**alone, "request": one, "afresh": False}) for one in (lost, unsent)]),
+    step = {**alone, "request": lost, "own_id": True, "lease_s": None, "beats": False}
+    stories: list[tuple[tuple[str | None, str], str, list[tuple[str, dict[str, Any]]], State]] = [
+        (
+            ("24h", "none"),
+            "",
+            [("try_it", {**alone, "request": one, "afresh": False}) for one in (lost, unsent)],
+            State.UNCERTAIN,
+        ),
         (
             (None, "proved"),
+            "",
             [
                 ("try_it_among_others", {**among, "request": late}),
                 ("look_into_it", {"who": WORKER, "items_max": None, "slowly": False}),
             ],
+            State.UNCERTAIN,
+        ),
+        (
+            (None, "proved"),
+            "running",
+            [
+                ("try_it", {**alone, "request": lost, "afresh": False}),
+                ("its_draft_moves", {"what": "done", "sweeps": True}),
+                ("one_step_of_a_try", step),
+                ("its_draft_moves", {"what": "absent", "sweeps": False}),
+                ("one_step_of_a_try", step),
+            ],
+            State.RUNNING,
         ),
     ]
-    for destination, told in stories:
-        story = type("Told", (OneOperation,), {"clock": still})()
-        story.begin(destination=destination, **USUAL)
+    for destination, draft, told, ends in stories:
+        story = type("Told", (OneOperation,), {"clock": still, "drafts": drafts})()
+        story.begin(destination=destination, draft=draft, **USUAL)
         for act in told:
             story.then(act)
             story.what_is_known_is_true()
-        assert story.state == State.UNCERTAIN
+        assert story.state == ends
+    assert [one.started_at for one in story.seen.attempts] == [None], "claimed, and never started"
     still.close()
+
+
+def drafts_by(still: StillClock) -> OperationType:
+    """Drafts, whose rules are as old as the stories: else no check would prove that one is missing."""
+    still.set(NOON)
+    return make.kind("draft.create", contract={"settle": "0s"}, retry={"attempts": 20})
 
 
 def walk(clock: Clock, chosen: settings, *, seeded: int | None = None) -> None:
     """Tell many stories, all in one database, each of an operation type of its own."""
     still = StillClock(clock)
-    walked = type("Walked", (OneOperation,), {"clock": still})
+    walked = type("Walked", (OneOperation,), {"clock": still, "drafts": drafts_by(still)})
     try:
         run_state_machine_as_test(walked if seeded is None else seed(seeded)(walked), settings=chosen)
     finally:

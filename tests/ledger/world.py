@@ -64,6 +64,8 @@ class Sender:
     key: str
     lease_until: datetime
     timeout_s: float
+    after: str = ""
+    """The reference of what it comes after, where there is such a thing."""
     submission: Submission | None = None
     start_id: uuid.UUID | None = None
     started: bool = False
