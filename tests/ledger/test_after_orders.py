@@ -97,8 +97,8 @@ class TwoOperations(RuleBasedStateMachine):
     def report(self, which: str, said: str, late: bool) -> None:
         operation = self.named(which)
         attempt = operation.attempts.order_by("-number").first() if operation is not None else None
-        if attempt is None or (attempt.closed_at is not None and not late):
-            return
+        if attempt is None or attempt.pk not in self.tokens or (attempt.closed_at is not None and not late):
+            return  # nothing to tell, or a try that a look has made for what it found: nobody holds its token
         told = {
             "done": make.done(f"{which.upper()}-{attempt.pk}"),
             "silence": make.SILENCE,
