@@ -171,10 +171,11 @@ def test_a_zone_that_is_not_known_here_is_2_in_words(listed: Books, zone: str) -
 
 
 def test_it_is_ended_in_order_when_it_is_told_to_stop(books: Books, spawn: Spawn) -> None:
-    assert books.sandbox is not None
-    books.sandbox.faults("delay_before", "GET /invoices", arg=2.5)
+    sandbox = books.sandbox
+    assert sandbox is not None
+    sandbox.faults("delay_before", "GET /invoices", arg=2.5)
     process = spawn("reconcile", "manage.py", "reconcile", "invoices")
-    until(lambda: Run.objects.exists(), seconds=30, what="The run")
+    until(lambda: not sandbox.pending_faults(), seconds=30, what="The run's first question")
     process.terminate()
     assert process.wait(20) == 2
     assert Run.objects.get().state == "failed"
