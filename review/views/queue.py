@@ -4,6 +4,7 @@ from collections import Counter
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
 
 from ledger.models import Operation, OperationType, database_now
 from reconcile.models import History
@@ -17,6 +18,7 @@ WITH_REPEATS = ("open", "person")
 
 
 @people_only
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Invite on an empty system; else lead to the queue."""
     if Operation.objects.exists() or History.objects.exists():
@@ -25,6 +27,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @people_only
+@require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Show the operations of one address: a saved view, filters, an order."""
     now = database_now()

@@ -8,6 +8,7 @@ from django.db.models.functions import Abs
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
 from reconcile import exports, findings, leasing, reports
@@ -35,6 +36,7 @@ class Listed:
 
 
 @people_only
+@require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """List the plans with their next time, and the runs, the latest first."""
     runs = Run.objects.select_related("plan__operation_type__destination")
@@ -54,6 +56,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @people_only
+@require_safe
 def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Show one run, from its own snapshot; further differences stand on pages of their own."""
     run, now = _run(uid), database_now()
@@ -81,6 +84,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 @people_only
+@require_safe
 def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     """Give a run's differences as CSV, from the same snapshot."""
     run = _run(uid)
@@ -92,6 +96,7 @@ def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
 
 
 @people_only
+@require_safe
 def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     """Give a run as the command's JSON, from the same snapshot."""
     run = _run(uid)

@@ -1,0 +1,336 @@
+"""Every address, for everybody, by GET and by POST: a new one without a line in the table fails here.
+
+| who                      | GET of a page | POST that decides                                              |
+|--------------------------|---------------|----------------------------------------------------------------|
+| signed out, switched off | sign in first | sign in first                                                  |
+| without a role           | 403, in words | 403, in words                                                  |
+| another role             | 200           | the page again, which says whose it is; not one row is changed |
+| a role that may          | 200           | done: the same form, at the same place, changes something      |
+"""
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import URLPattern, URLResolver
+
+from config.urls import urlpatterns
+from ledger.models import Delivery, Operation, Pause
+from reconcile.models import Repeat
+from review.access import LOOKS_ONLY, NO_ADMINISTRATOR, NO_APPROVER, NO_ITEMS, NO_REDELIVERY
+from review.instants import zone
+from tests import stories
+from tests.databases import Clock
+from tests.ledger.test_outbox import deliver, done
+from tests.people import browser_of, person
+from tests.receivers import hooked, receiving
+from tests.reconcile.books import HELD, Books
+from tests.reconcile.test_histories import MONDAY, here, written
+
+SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
+EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada")
+DECIDE, APPROVE, ADMINISTER = ("ann", "bob"), ("bob",), ("ada",)
+WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY)
+COUNTED = ("ledger_", "reconcile_", "review_")
+"""The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
+
+
+@dataclass
+class Place:
+    """Where the addresses of one test lead: made where the first one is needed."""
+
+    clock: Clock
+    folder: Path
+    serial: int = 0
+    _durban: stories.Durban | None = field(default=None)
+    run: str = ""
+
+    @property
+    def durban(self) -> stories.Durban:
+        """Invoices above 10 000.00 ZAR take two people."""
+        if self._durban is None:
+            self._durban = stories.Durban(self.clock)
+            self._durban.invoice.review = {"due": "4h", "four_eyes_above": {"ZAR": "10000.00"}}
+            self._durban.invoice.save(update_fields=["review"])
+        return self._durban
+
+    def number(self) -> int:
+        """Another order."""
+        self.serial += 1
+        return 480 + self.serial
+
+
+Form = dict[str, Any]
+Scene = Callable[[Place, str], tuple[str, Form]]
+"""Brings the address into the state in which its form would do something for this person."""
+
+
+def by(way: str, scene: Callable[[Place, str], tuple[Operation, Form]]) -> Scene:
+    def made(place: Place, name: str) -> tuple[str, Form]:
+        operation, form = scene(place, name)
+        return f"/operations/{operation.uid}/{way}/", form
+
+    return made
+
+
+def absent(place: Place, name: str) -> tuple[Operation, Form]:
+    found = place.durban.looked(place.durban.absent(place.number()), stories.ABSENT, actor=name)
+    return found, {}
+
+
+def blind(place: Place, name: str) -> tuple[Operation, Form]:
+    return place.durban.blind(place.number(), "100.00"), {"reference": "INV-7"}
+
+
+def silent(place: Place, name: str) -> tuple[Operation, Form]:
+    return place.durban.silent(place.number()), {}
+
+
+def waiting(place: Place, name: str) -> tuple[Operation, Form]:
+    return place.durban.invoiced(place.number()), {}
+
+
+def allowed(place: Place, name: str) -> tuple[Operation, Form]:
+    operation = place.durban.absent(place.number())
+    place.durban.allowed(operation, actor=name)
+    return operation, {}
+
+
+def fell_silent(place: Place, name: str) -> tuple[Operation, Form]:
+    operation = place.durban.expired(place.number())
+    place.clock.advance(60)
+    at = place.clock.now().astimezone(zone())
+    form = {"leads_to": "override_end", "where": "The outbox", "looked_at": f"{at:%Y-%m-%dT%H:%M:%S}"}
+    return operation, form
+
+
+def asked(place: Place, name: str, *, maker: str = "eve") -> tuple[Operation, Form]:
+    operation, form = fell_silent(place, name)
+    ask = {"command_id": str(uuid.uuid4()), "reason": "Nothing is there.", **form}
+    assert browser_of(maker).post(f"/operations/{operation.uid}/override/", ask).status_code == 303
+    return operation, {"approval": str(operation.approvals.get().uid)}
+
+
+def asked_by_oneself(place: Place, name: str) -> tuple[Operation, Form]:
+    return asked(place, name, maker=name if name in DECIDE else "ann")
+
+
+def paused(place: Place, name: str) -> tuple[str, Form]:
+    place.durban.tried(place.durban.invoiced(place.number()), stories.UNKNOWN_TO_THEM)
+    return f"/pauses/{Pause.objects.latest('pk').uid}/", {}
+
+
+def given_up(place: Place, name: str) -> tuple[str, Form]:
+    with receiving() as receiver:
+        hooked(receiver.url)
+        receiver.status = 410
+        done(place.durban, place.number())
+        deliver()
+    return f"/deliveries/{Delivery.objects.latest('pk').uid}/again/", {}
+
+
+def ran_twice(place: Place) -> Repeat:
+    if not place.serial:
+        Books.configured(place.folder, performed_by="caller")
+        HELD.blind = True
+    number = place.number()
+    runs = "".join(f"{number},2026-11-23T08:00:00Z,success,r-{number}-{run}\n" for run in "xy")
+    here(written(place.folder, MONDAY + runs, f"runs-{number}.csv"), "--source-version", "1")
+    return Repeat.objects.get(reference=str(number))
+
+
+def repeated(place: Place, name: str) -> tuple[str, Form]:
+    return f"/runs/histories/{ran_twice(place).uid}/", {}
+
+
+def checked_again(place: Place, name: str) -> tuple[str, Form]:
+    return f"/runs/histories/{ran_twice(place).uid}/check/", {}
+
+
+def run(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
+    place.run = place.run or f"/runs/{Books.configured(place.folder).run()[0].uid}"
+    return place.run + end, {}
+
+
+@dataclass(frozen=True)
+class Door:
+    """One address: who may POST there, nobody where it takes none, and whether it can be read."""
+
+    scene: Scene
+    may: tuple[str, ...] = ()
+    shows: bool = True
+    everybodys: bool = False
+    """No sign-in is asked for."""
+
+
+def at(address: str, **more: Any) -> Door:
+    return Door(lambda place, name: (address, {}), **more)
+
+
+OPERATION = "operations/<uuid:uid>/"
+DOORS: dict[str, Door] = {
+    "": at("/"),
+    "queue/": at("/queue/"),
+    "approvals/": at("/approvals/"),
+    "deliveries/": at("/deliveries/"),
+    "register/": at("/register/"),
+    "runs/": at("/runs/"),
+    "runs/histories/": at("/runs/histories/"),
+    "runs/<uuid:uid>/": Door(run),
+    "runs/<uuid:uid>.csv": Door(lambda place, name: run(place, name, ".csv")),
+    "runs/<uuid:uid>.json": Door(lambda place, name: run(place, name, ".json")),
+    OPERATION: Door(lambda place, name: (f"/operations/{silent(place, name)[0].uid}/", {})),
+    f"{OPERATION}check/": Door(by("check", silent), may=DECIDE, shows=False),
+    f"{OPERATION}undo/": Door(by("undo", allowed), may=DECIDE, shows=False),
+    f"{OPERATION}send-again/": Door(by("send-again", absent), may=DECIDE),
+    f"{OPERATION}confirm-with-reference/": Door(by("confirm-with-reference", blind), may=DECIDE),
+    f"{OPERATION}did-not-happen/": Door(by("did-not-happen", absent), may=DECIDE),
+    f"{OPERATION}cancel/": Door(by("cancel", waiting), may=DECIDE),
+    f"{OPERATION}override/": Door(by("override", fell_silent), may=DECIDE),
+    f"{OPERATION}approve/": Door(by("approve", asked), may=APPROVE),
+    f"{OPERATION}refuse/": Door(by("refuse", asked), may=APPROVE),
+    f"{OPERATION}take-back/": Door(by("take-back", asked_by_oneself), may=DECIDE),
+    "pauses/<uuid:uid>/": Door(paused, may=ADMINISTER),
+    "deliveries/<uuid:uid>/again/": Door(given_up, may=ADMINISTER, shows=False),
+    "runs/histories/<uuid:uid>/": Door(repeated, may=DECIDE),
+    "runs/histories/<uuid:uid>/check/": Door(checked_again, may=DECIDE, shows=False),
+    "api/v1/docs": at("/api/v1/docs", everybodys=True),
+    "client/<str:name>": at("/client/tieout_client.py", everybodys=True),
+    "healthz": at("/healthz", everybodys=True),
+    "readyz": at("/readyz", everybodys=True),
+    "metrics": at("/metrics", everybodys=True),
+    "accounts/login/": at("/accounts/login/", everybodys=True),
+    "accounts/logout/": at("/accounts/logout/", everybodys=True),
+}
+OF_SIGNING_IN = ("accounts/login/", "accounts/logout/")
+
+
+def routes(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        else:
+            yield route, pattern
+
+
+def of_the_api() -> list[str]:
+    found = [route for route, _ in routes(urlpatterns) if route.startswith("api/v1/")]
+    return [route for route in found if route != "api/v1/docs"]
+
+
+def visitor(name: str) -> Client:
+    if name == SIGNED_OUT:
+        return Client()
+    if name != SWITCHED_OFF:
+        return browser_of(name)
+    client, user = browser_of("eve"), person("eve")
+    type(user).objects.filter(pk=user.pk).update(is_active=False)
+    return client
+
+
+def rows() -> dict[str, str]:
+    """A digest of every table in which something is decided."""
+    tables = [name for name in connection.introspection.table_names() if name.startswith(COUNTED)]
+    one = "SELECT '{0}', md5(string_agg(row::text, '|' ORDER BY row::text)) FROM {0} AS row"
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(one.format(name) for name in tables))
+        return dict(cursor.fetchall())
+
+
+def said(response: Any) -> str:
+    text: str = response.content.decode()
+    return text
+
+
+@pytest.fixture
+def place(clock: Clock, tmp_path: Path) -> Place:
+    return Place(clock, tmp_path)
+
+
+def test_every_address_stands_in_the_table() -> None:
+    known = {route for route, _ in routes(urlpatterns) if route not in of_the_api()}
+    assert known == set(DOORS)
+    assert of_the_api(), "the API's own addresses are found"
+
+
+READ = sorted(route for route, door in DOORS.items() if not door.may)
+DECIDED = sorted(route for route, door in DOORS.items() if door.may)
+
+
+def test_what_is_only_read_is_shown_to_each_role_and_takes_no_form(place: Place) -> None:
+    addresses = {route: DOORS[route].scene(place, "ann")[0] for route in READ}
+    before = rows()
+    for name in EVERYBODY:
+        client = visitor(name)
+        for route, address in addresses.items():
+            door = DOORS[route]
+            shown = client.get(address)
+            posted = 405 if route in OF_SIGNING_IN else client.post(address).status_code
+            found = (name, route, shown.status_code, posted)
+            if door.everybodys:
+                assert shown.status_code in (200, 302, 404, 503) and posted == 405, found
+                continue
+            if name in (SIGNED_OUT, SWITCHED_OFF):
+                assert found[2:] == (302, 302), found
+                assert shown["Location"].startswith("/accounts/login/?next="), found
+            elif name == NO_ROLE:
+                assert found[2:] == (403, 403), found
+                assert "Your account has no role yet." in said(shown)
+            else:
+                assert found[2:] == (302 if route == "" else 200, 405), found
+    assert rows() == before
+
+
+@pytest.mark.parametrize("route", DECIDED)
+def test_who_may_decides_and_everybody_else_changes_nothing(place: Place, route: str) -> None:
+    door = DOORS[route]
+    address, form = door.scene(place, door.may[0])
+    form = {"reason": "I want to.", **form}
+    before = rows()
+    refused = [name for name in EVERYBODY if name not in door.may]
+    for name in refused:
+        client = visitor(name)
+        _look(client, address, name, door)
+        response = client.post(address, {**form, "command_id": str(uuid.uuid4())}, follow=True)
+        if name in (SIGNED_OUT, SWITCHED_OFF):
+            assert response.redirect_chain[0][0].startswith("/accounts/login/?next="), (name, route)
+        elif name == NO_ROLE:
+            assert response.status_code == 403 and "no role yet" in said(response)
+        else:
+            assert response.status_code == 200, (name, route)
+            assert any(words in said(response) for words in WORDS), (name, route)
+        assert rows() == before, (name, route)
+    for name in door.may:
+        if name != door.may[0]:
+            address, more = door.scene(place, name)
+            form, before = {"reason": "I want to.", **more}, rows()
+        client = visitor(name)
+        _look(client, address, name, door)
+        response = client.post(address, {**form, "command_id": str(uuid.uuid4())})
+        assert response.status_code == 303, (name, route, said(response))
+        assert rows() != before, (name, route)
+
+
+def _look(client: Client, address: str, name: str, door: Door) -> None:
+    """Open it first: looking decides nothing, and what cannot be looked at says so."""
+    known = {SIGNED_OUT: 302, SWITCHED_OFF: 302, NO_ROLE: 403}
+    assert client.get(address).status_code == known.get(name, 200 if door.shows else 405), (name, address)
+
+
+def test_nobodys_sign_in_opens_the_api(clock: Clock) -> None:
+    """It asks for a token, whatever a person's cookie says; only what it is like stands open."""
+    before = rows()
+    for route in of_the_api():
+        address = "/" + re.sub(r"<\w+:(\w+)>|<(\w+)>", str(uuid.UUID(int=7)), route)
+        for name in ("bob", "ada", NO_ROLE):
+            for answer in (visitor(name).get(address), visitor(name).post(address, "{}", "application/json")):
+                opened = {200, 405} if "openapi.json" in route else {401, 404, 405}
+                assert answer.status_code in opened, (name, route, answer.status_code)
+    assert rows() == before
