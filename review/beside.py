@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ledger.rules.guarantees import day
-from ledger.rules.states import Evidence, State
+from ledger.rules.states import Evidence, State, Verdict
 from review import amounts, wording
 from review.instants import instant
 from review.reading import Reading
@@ -86,6 +86,8 @@ def trust(reading: Reading) -> str:
         return (
             f"Drilled {day(refuted_on)}, this check did not tell what is there: its silence proves nothing."
         )
+    if reading.latest and reading.latest.verdict == Verdict.ABSENT and reading.latest.why:
+        return reading.latest.why
     known = reading.latest.control_reference if reading.latest else ""
     if known:
         return f"The same check found {known}, a record that we know."

@@ -33,8 +33,9 @@ def is_proof(operation: Operation, found: Found, *, asked_at: datetime, control_
     """Say whether a look-up proves that an operation's effect does not exist.
 
     Absent, read to its end, asked after the settle time, by a look-up that is known to find what was sent
-    under the same rules: since they last changed, or by the control record of this very look-up. No drill of
-    those rules may have found that it does not tell what is there.
+    under the same rules: since they last changed, or by the control record of this very look-up; where only a
+    status says so, by that record alone. No drill of those rules may have found that it does not tell what is
+    there.
     """
     if found.verdict is not Verdict.ABSENT or not found.complete or not is_settled(operation, asked_at):
         return False
@@ -42,7 +43,7 @@ def is_proof(operation: Operation, found: Found, *, asked_at: datetime, control_
     if asked_at < kind.lookup_changed_at or drilled(kind).lookup_broken_on is not None:
         return False
     finds = kind.lookup_proved_at is not None and not predates_rules(operation)
-    return finds or bool(control_reference)
+    return (finds and not found.by_status) or bool(control_reference)
 
 
 def is_settled(operation: Operation, asked_at: datetime) -> bool:

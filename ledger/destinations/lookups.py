@@ -28,6 +28,7 @@ from ledger.rules.records import Found, judge
 from ledger.rules.states import Evidence, State, Verdict
 
 _ONE_ALONE = "The record that an answer named is not there, and only that one can be asked for."
+_STATUS_ALONE = "Only status {} says that it is not there, and a record that we know was not found just now."
 LOOK_BACK = timedelta(days=1)
 """How much earlier than we took an operation on its record may seem to be made: clocks and zones differ."""
 
@@ -59,16 +60,14 @@ def look(
 
     `within_s` bounds all of the asking; each look-up has the destination's time-out besides.
 
-    Where nothing was found by a look-up that has never found anything, it is made to prove itself on a record
-    that we know. Whatever goes wrong on the way is *could not look*. Raises NoLookup where there is none,
-    RuntimeError inside a transaction.
+    Where nothing was found by a look-up that has never found anything, or only a status says so, it is made
+    to prove itself on a record that we know. Whatever goes wrong on the way is *could not look*. Raises
+    NoLookup where there is none, RuntimeError inside a transaction.
     """
     asked_at = database_now()
     until = time.monotonic() + within_s
     found = ask(operation, until=until, pace=pace, patience_s=patience_s, shows_until=shows_until)
-    control_reference = ""
-    if found.verdict is Verdict.ABSENT:
-        control_reference = _control(operation, until=until, pace=pace, patience_s=patience_s)
+    found, control_reference = _controlled(operation, found, until=until, pace=pace, patience_s=patience_s)
     return actions.keep_lookup(
         operation.pk,
         found=found,
@@ -128,7 +127,7 @@ def _weighed(
     operation: Operation, found: Found, looked: Looked, *, by_answer: bool, shows_until: datetime | None
 ) -> Found:
     """Take back what the way of asking cannot prove: by one id alone, or of an earlier instant."""
-    found = replace(found, refused=looked.status in REFUSES_US, status=looked.status)
+    found = replace(found, refused=not looked.complete and looked.status in REFUSES_US, status=looked.status)
     if by_answer and found.verdict is Verdict.ABSENT:
         return replace(found, verdict=Verdict.COULD_NOT_LOOK, complete=False, why=_ONE_ALONE)
     return found if looked.as_of is None else _as_of(operation, found, looked.as_of, shows_until=shows_until)
@@ -290,24 +289,37 @@ def values_of(operation: Operation) -> Values:
 def tried(operation: Operation, *, patience_s: float = 0) -> tuple[Found, bool]:
     """Look up and keep nothing; say what was found, and whether it proves absence."""
     asked_at = database_now()
-    found = ask(operation, patience_s=patience_s)
-    control_reference = ""
-    if found.verdict is Verdict.ABSENT:
-        control_reference = _control(operation, patience_s=patience_s)
+    found, control_reference = _controlled(
+        operation, ask(operation, patience_s=patience_s), patience_s=patience_s
+    )
     proof = actions.is_proof(operation, found, asked_at=asked_at, control_reference=control_reference)
     return found, proof
 
 
-def _control(
-    operation: Operation, *, until: float = math.inf, pace: Pace | None = None, patience_s: float = 0
-) -> str:
-    """Look up the latest record that we know, the same way; return its reference if it is found.
+def _controlled(
+    operation: Operation,
+    found: Found,
+    *,
+    until: float = math.inf,
+    pace: Pace | None = None,
+    patience_s: float = 0,
+) -> tuple[Found, str]:
+    """Have what found nothing find the latest record that we know, the same way; return that reference, too.
 
-    Not needed where this look-up has found a record that was sent under the same rules.
+    Not needed where this look-up has found a record that was sent under the same rules, and a list tells
+    that this one is not there: a status may be that of anything on the way, which says so of every record.
     """
-    kind = operation.operation_type
-    if kind.lookup_proved_at is not None and not actions.predates_rules(operation):
-        return ""
+    finds = operation.operation_type.lookup_proved_at is not None and not actions.predates_rules(operation)
+    if found.verdict is not Verdict.ABSENT or (finds and not found.by_status):
+        return found, ""
+    reference = _control(operation, until=until, pace=pace, patience_s=patience_s)
+    if found.by_status and not reference:
+        return replace(found, why=_STATUS_ALONE.format(found.status)), ""
+    return found, reference
+
+
+def _control(operation: Operation, *, until: float, pace: Pace | None, patience_s: float) -> str:
+    """Look up the latest record that we know, the same way; return its reference if it is found."""
     known = _known(operation)
     if known is None:
         return ""

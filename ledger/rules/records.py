@@ -74,7 +74,12 @@ class Found:
     refused: bool = False
     """Whether the destination refused our credentials instead of telling."""
     status: int | None = None
-    """That of the answer which ended the look-up."""
+    """That of the answer which ended the look-up, where no list or record did."""
+
+    @property
+    def by_status(self) -> bool:
+        """Whether only a status says that there is no such record: anything on the way has one, too."""
+        return self.verdict is Verdict.ABSENT and self.status is not None
 
     @property
     def match(self) -> RecordSeen | None:

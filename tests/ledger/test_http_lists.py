@@ -70,7 +70,17 @@ def test_a_404_from_a_wrong_path_is_no_absence() -> None:
 
 def test_a_404_that_the_contract_lists_is_an_empty_whole_answer() -> None:
     looked = look(answering(b"", "404 Not Found"), contract=Contract(absent=(404,)))
-    assert looked == Looked((), complete=True, single_page=True)
+    assert looked == Looked((), complete=True, single_page=True, status=404)
+    assert look(answering(b'{"code": "gone"}', "404 Not Found"), contract=Contract(absent=(404,))).complete
+
+
+@pytest.mark.parametrize("body", [b"<html><h1>404 Not Found</h1></html>", b"no such route", b'{"error": "no'])
+def test_a_listed_status_with_a_page_for_people_is_no_absence(body: bytes) -> None:
+    """A gateway answers so while what stands behind it is exchanged."""
+    looked = look(answering(body, "404 Not Found"), contract=Contract(absent=(404,)))
+    assert (looked.complete, looked.status) == (False, 404)
+    assert "answered with status 404, and not in its own words" in looked.why
+    assert verdict(looked) is Verdict.COULD_NOT_LOOK
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,30 @@ def test_absence_makes_the_look_up_prove_itself_on_a_known_record(durban: Durban
     assert durban.invoice.lookup_proved_at is not None
 
 
+def test_a_status_alone_proves_absence_only_beside_a_record_that_is_found_just_now(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    """A gateway says "no such" of every record, in JSON, too, while what stands behind it is exchanged."""
+    durban.invoice.contract = {**durban.invoice.contract, "absent": [404]}
+    durban.invoice.save(update_fields=["contract"])
+    assert look(known(durban, sandbox)).verdict == Verdict.ONE_MATCH, "the look-up has proved itself"
+    operation = durban.silent(483)
+    durban.clock.advance(UNSETTLED_S)
+    sandbox.faults("error_before", "GET", count=None, arg=404)
+    found = look(durban.again(operation))
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, False, "")
+    assert found.why == (
+        "Only status 404 says that it is not there, and a record that we know was not found just now."
+    )
+    assert durban.again(operation).state == State.UNCERTAIN
+    assert [proof for _, proof in [lookups.tried(durban.again(operation))]] == [False]
+
+    sandbox.clear_faults()
+    sandbox.faults("error_before", "483", count=None, arg=404)
+    found = look(durban.again(operation))
+    assert (found.verdict, found.proof, found.control_reference) == (Verdict.ABSENT, True, "INV-1101")
+
+
 def test_absence_before_the_settle_time_is_no_proof(durban: Durban, sandbox: Sandbox) -> None:
     known(durban, sandbox)
     found = look(durban.silent(483))

@@ -122,7 +122,8 @@ class Looked:
     """What a look-up brought: decoded items, whether they were read to their end, and why not.
 
     `single_page`: there is no way to ask for more, so an item that was not asked for leaves the end unknown.
-    `status`: that of the answer which ended it. `as_of`: the instant that it tells of, where that is not now.
+    `status`: that of the answer which ended it, where no list or record did. `as_of`: the instant that it
+    tells of, where that is not now.
     """
 
     items: tuple[object, ...]

@@ -83,12 +83,15 @@ class HttpConnector:
         deadline = wire.Deadline(request.timeout_s)
         single_page = request.call.paging.style == "none"
         items: list[object] = []
+        told: int | None = None
         try:
             listing = self._listing(request, request.values, pages=LOOK_PAGES, items=LOOK_ITEMS)
 
             def fetch(step: Step, number: int) -> Page:
+                nonlocal told
                 outgoing = self._question(request, request.values, step)
                 page = self._page(outgoing, deadline, absent=request.contract.absent)
+                told = page.absent
                 return self._refuse_failed(page, request.call.fails)
 
             for page in paging.walk(listing, fetch):
@@ -99,7 +102,7 @@ class HttpConnector:
             )
         except (Malformed, ConfigurationError) as error:
             return Looked((), complete=False, why=error.detail, single_page=single_page)
-        return Looked(tuple(items), complete=True, single_page=single_page)
+        return Looked(tuple(items), complete=True, single_page=single_page, status=told)
 
     def pages(self, request: ListRequest) -> Iterator[ListPage]:
         """Yield what the destination holds, page by page; raises IncompletePull."""
@@ -223,7 +226,7 @@ class HttpConnector:
         except (wire.NotSent, wire.BrokenOff) as error:
             raise IncompletePull(str(error)) from None
         if whole.status in absent:
-            return Page(whole.headers, None, absent=True)
+            return self._absent(whole)
         if not 200 <= whole.status < 300 or whole.status == _PARTIAL:
             listed = ", which is no listed absence" if whole.status in (404, 410) else ""
             words = f"{self._title} answered with status {whole.status}{listed}."
@@ -232,6 +235,14 @@ class HttpConnector:
         if not readable or not whole.body:
             raise IncompletePull(detail or f"{self._title} answered with nothing.")
         return Page(whole.headers, body)
+
+    def _absent(self, whole: wire.Whole) -> Page:
+        """Take a listed status as "no such record", unless a page for people came with it: a gateway's."""
+        _, readable, detail = _decode(whole)
+        if not readable:
+            words = f"{self._title} answered with status {whole.status}, and not in its own words. {detail}"
+            raise IncompletePull(words, status=whole.status)
+        return Page(whole.headers, None, absent=whole.status)
 
 
 def authorization(auth: Auth | None) -> dict[str, str]:

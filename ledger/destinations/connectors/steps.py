@@ -25,11 +25,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Page:
-    """One answer of a list: its headers by lower-case name, its decoded body; `absent`: it said "no such"."""
+    """One answer of a list: headers by lower-case name, decoded body; `absent`: the status that said so."""
 
     headers: Mapping[str, str]
     body: object
-    absent: bool = False
+    absent: int | None = None
 
     def tells(self, expression: str | None) -> object:
         """Return what stands at an expression over the body, or in a header; None where nothing does."""
