@@ -230,8 +230,6 @@ def read(
     amount, currency = part(
         "amount", lambda: records.read_money(map, item, assumed_currency=assumed), nothing
     )
-    # What is blank names nothing: two such records are two, and neither is anybody's.
-    identity, reference = (text if text.strip() else "" for text in (identity, reference))
     unplaced: tuple[datetime | None, date | None] = (None, None)
     occurred_at, occurred_on = part("occurred_at", lambda: records.read_moment(map, item), unplaced)
     blank = {"id": not identity, "status": map.status and not status, "amount": map.amount and amount is None}

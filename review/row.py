@@ -129,7 +129,7 @@ def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:
     if state is State.PENDING and operation.waits_for is not None and operation.next_try_at is None:
         held = operation.held_at is not None
         return held, "Decide" if held else f"Waits for {operation.waits_for}"
-    if state is State.PENDING:
+    if state is State.PENDING and operation.held_at is None:
         at = operation.next_try_at
         return False, f"Next try {instant(at, now)}" if at and at > now else "Next try now"
     if operation.asked:

@@ -322,6 +322,8 @@ def _pending(reading: Reading) -> str:
         return f"Nothing exists there, and it is not sent. {MOVED}"
     if waits := following.pending(reading):
         return waits
+    if reading.case is not None and reading.case.kind == CaseKind.COULD_NOT_LOOK:
+        return f"Nothing was sent: {reading.there} could not be checked before it, time after time."
     if facts.paused_at is not None:
         return f"Nothing exists there. It waits until {reading.there} is resumed."
     if facts.next_try_at is None or facts.next_try_at <= reading.now:

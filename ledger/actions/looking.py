@@ -14,14 +14,13 @@ from ledger.actions.reading import facts, first_fact, match_of
 from ledger.models import Attempt, Lookup, Operation
 from ledger.rules.decisions import LOOKS
 from ledger.rules.errors import StaleToken
-from ledger.rules.facts import LOOK_REFUSED
+from ledger.rules.facts import LOOK_BLIND, LOOK_REFUSED
 from ledger.rules.hearing import PAUSE_S
 from ledger.rules.outcomes import MESSAGE_MAX
 from ledger.rules.records import Found
 from ledger.rules.states import FOUND, LIVE, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
 FOUND_BEFORE = "found_before_send"
-COULD_NOT_LOOK = "could_not_look"
 
 
 def keep_lookup(
@@ -162,11 +161,15 @@ def _live(lookup: Lookup) -> bool:
 
 
 def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: bool) -> None:
-    """What waits and is there all the same is not sent: done, or held until its absence is proved."""
+    """What waits and is there all the same is not sent: done, or held until its absence is proved.
+
+    What was held because nobody could look goes on once somebody can.
+    """
     case = operation.cases.open().first()
     record = match_of(lookup)
     first = first_fact(operation)
     free = first is None or first.done
+    looked = not listed and lookup.verdict != Verdict.COULD_NOT_LOOK
     if record is not None and record["standing"] == Standing.DONE and not listed and free:
         _found_waiting(operation, lookup, now, reference=record["id"])
     elif _live(lookup):
@@ -174,6 +177,9 @@ def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: boo
         resolving.hold_locked(operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now)
     elif lookup.proof and case is not None and case.kind == CaseKind.THERE_AFTER_ALL:
         reason = "The destination does not hold it."
+        resolving.close_locked(operation, actor="policy", reason=reason, now=now)
+    elif looked and case is not None and case.kind == CaseKind.COULD_NOT_LOOK:
+        reason = "The check can look again: it goes on by itself."
         resolving.close_locked(operation, actor="policy", reason=reason, now=now)
 
 
@@ -272,7 +278,7 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
             _close_unsent(attempt, FOUND_BEFORE, "Found before it was sent.", now)
             resolving.found_before_send(operation, attempt, now, actor=actor)
         else:
-            code = LOOK_REFUSED if found.refused else COULD_NOT_LOOK
+            code = LOOK_REFUSED if found.refused else LOOK_BLIND
             words = f"The check before the send could not look. {found.why}".strip()
             _close_unsent(attempt, code, words[:MESSAGE_MAX], now)
             resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)

@@ -30,7 +30,7 @@ def pause_locked(operation: Operation, attempt: Attempt, now: datetime) -> None:
     pause = Pause.objects.open().stopping(kind).order_by("pk").first()
     if pause is None:
         status, whose = attempt.http_status or 0, "our" if kind.by_tieout else "an automation’s"
-        why = f"{destination.title} refused {whose} credentials: status {status}."
+        why = f"{destination.title} refused {whose} credentials with status {status}."
         if attempt.outcome != Outcome.REJECTED:
             why = f"{destination.title} cannot be used as it is set up. {attempt.message}"
         begun = Pause(destination=destination, why=why, http_status=status, callers_only=not kind.by_tieout)

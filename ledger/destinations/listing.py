@@ -8,9 +8,9 @@ from ledger.destinations.connectors.base import (
     ListPage,
     ListRequest,
     Place,
-    connector_for,
     refuse_open_transaction,
 )
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.destinations.pacing import NoRoom, Pace
 from ledger.models import Destination, OperationType
 

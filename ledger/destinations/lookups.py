@@ -13,13 +13,13 @@ from ledger.destinations.connectors.base import (
     ConfigurationError,
     Looked,
     LookRequest,
-    connector_for,
     refuse_open_transaction,
 )
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.destinations.pacing import NoRoom, Pace, admitted
 from ledger.models import Lookup, Operation, OperationType, database_now
 from ledger.rules import moments
-from ledger.rules.calls import LookupCall
+from ledger.rules.calls import LookupCall, RecordMap
 from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.errors import Conflict, Malformed, TieoutError
 from ledger.rules.keys import from_template
@@ -109,18 +109,28 @@ def ask(
     if why := untold(operation):
         return Found(Verdict.COULD_NOT_LOOK, complete=False, why=why)
     looked = _looked(operation, request, pace=pace, patience_s=patience_s)
-    found = judge(
-        looked.items,
-        map=record,
-        reference=operation.key,
-        amount=operation.amount,
-        currency=operation.currency or None,
-        complete=looked.complete,
-        match=match_of(operation),
-        why=looked.why,
-        single_page=looked.single_page,
-    )
+    found = _judged(operation, looked, record)
     return _weighed(operation, found, looked, by_answer=by_answer, shows_until=shows_until)
+
+
+def _judged(operation: Operation, looked: Looked, record: RecordMap) -> Found:
+    """Judge what a look-up brought; items that are nothing that JSON has may break whatever reads them."""
+    match = match_of(operation)
+    try:
+        return judge(
+            looked.items,
+            map=record,
+            reference=operation.key,
+            amount=operation.amount,
+            currency=operation.currency or None,
+            complete=looked.complete,
+            match=match,
+            why=looked.why,
+            single_page=looked.single_page,
+        )
+    except Exception as error:  # noqa: BLE001 - an item of a connector's own may be any object
+        why = f"What the connector brought cannot be read ({type(error).__name__})."
+        return Found(Verdict.COULD_NOT_LOOK, complete=False, why=why)
 
 
 def _weighed(
@@ -174,7 +184,7 @@ def ask_for_source(
 
 
 def _looked(operation: Operation, request: LookRequest, *, pace: Pace | None, patience_s: float) -> Looked:
-    """Look up through the connector; its failures prove nothing, and are told without its own words."""
+    """Look up through the connector; without room, or as it is not set up rightly, it could not look."""
     destination = operation.operation_type.destination
     try:
         if pace is not None:
@@ -187,8 +197,6 @@ def _looked(operation: Operation, request: LookRequest, *, pace: Pace | None, pa
         return Looked((), complete=False, why=error.detail)
     except ConfigurationError as error:
         return Looked((), complete=False, why=error.detail)
-    except Exception as error:  # noqa: BLE001 - any connector may be plugged in, and none may stop the sweep
-        return Looked((), complete=False, why=f"The connector failed ({type(error).__name__}).")
 
 
 def _values(operation: Operation, call: LookupCall) -> tuple[Values, bool]:

@@ -14,9 +14,9 @@ from ledger.destinations.connectors.base import (
     ConfigurationError,
     Connector,
     SendRequest,
-    connector_for,
     refuse_open_transaction,
 )
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.destinations.lookups import ask, match_of, values_of
 from ledger.destinations.pacing import WAIT_S, Pace, admitted
 from ledger.models import Operation, database_now

@@ -7,7 +7,8 @@ from typing import Any
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.destinations.connectors.base import SendRequest, connector_for, refuse_open_transaction
+from ledger.destinations.connectors.base import SendRequest, refuse_open_transaction
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.destinations.pacing import NoRoom, admitted
 from ledger.models import Drill, Operation, OperationType
 from ledger.rules.calls import DrillSample, SendCall

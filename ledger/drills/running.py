@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from django.db import InterfaceError, OperationalError, connection
 
 from ledger import actions
-from ledger.destinations.connectors.base import connector_for
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.drills import judging, trying
 from ledger.drills.probe import Range
 from ledger.drills.trying import Evidence

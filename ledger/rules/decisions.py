@@ -8,6 +8,7 @@ from ledger.rules.contracts import REFUSES_US
 from ledger.rules.facts import (
     EXISTS,
     LEASE_EXPIRED,
+    LOOK_BLIND,
     LOOK_REFUSED,
     UNCONFIGURED,
     Facts,
@@ -109,12 +110,30 @@ def conclude(
             State.FAILED, "The destination refused it; nothing was done.", case=CaseKind.REFUSED
         )
     next_try_at = now + timedelta(seconds=pause_s(facts, jitter, retry_after_s=retry_after_s))
+    return _not_done(facts, now, next_try_at=next_try_at, pauses=pauses)
+
+
+def _not_done(facts: Facts, now: datetime, *, next_try_at: datetime, pauses: bool) -> Conclusion:
+    """Say where a try goes that is proved not done, as all before it are."""
     # With the pause that this try begins, the time stands still at once.
-    if facts.within_limits(now if pauses else next_try_at):
-        why = "Proved not done; it is tried again."
-        return Conclusion(State.PENDING, why, next_try_at=next_try_at, pauses=pauses)
-    why = "Proved not done at the last of its tries."
-    return Conclusion(State.FAILED, why, case=CaseKind.LIMIT, pauses=pauses)
+    if not facts.within_limits(now if pauses else next_try_at):
+        why = "Proved not done at the last of its tries."
+        return Conclusion(State.FAILED, why, case=CaseKind.LIMIT, pauses=pauses)
+    if not pauses and _blind(facts):
+        why = "The check before the send could not look, time after time; nothing was sent."
+        return Conclusion(State.PENDING, why, next_try_at=next_try_at, case=CaseKind.COULD_NOT_LOOK)
+    why = "Proved not done; it is tried again."
+    return Conclusion(State.PENDING, why, next_try_at=next_try_at, pauses=pauses)
+
+
+def _blind(facts: Facts) -> bool:
+    """Say whether the look before the send could not look, as often in a row as it may be tried in all.
+
+    Such a try never starts, so it counts as none; somebody must hear of a check that is broken all the same.
+    """
+    most = max(facts.tries_allowed, LOOKS)
+    latest = facts.attempts[-most:]
+    return len(latest) == most and all(one.error_code == LOOK_BLIND for one in latest)
 
 
 def _unready(facts: Facts) -> bool:

@@ -21,6 +21,8 @@ EXISTS = "exists"
 """The error code of an answer that says it is there already."""
 LOOK_REFUSED = "look_refused"
 """The error code of a try whose look before the send was answered by a refusal of our credentials."""
+LOOK_BLIND = "could_not_look"
+"""The error code of a try whose look before the send could not look."""
 UNCONFIGURED = "configuration"
 """The error code of a try that could not be prepared as its destination is set up."""
 DECLINED = "declined"
@@ -199,8 +201,12 @@ class Facts:
         """How many tries software still has."""
         if self.corrected or len(self.attempts) >= ATTEMPTS_MAX:
             return 0
-        allowed = 1 if self.contract.retry_owner == "client" else self.policy.attempts
-        return max(allowed - self.tries, 0)
+        return max(self.tries_allowed - self.tries, 0)
+
+    @property
+    def tries_allowed(self) -> int:
+        """How many tries software may start in all."""
+        return 1 if self.contract.retry_owner == "client" else self.policy.attempts
 
     @property
     def deadline_at(self) -> datetime:

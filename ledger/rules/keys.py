@@ -17,6 +17,7 @@ __all__ = [
     "KeyMissing",
     "check",
     "from_template",
+    "has_controls",
     "look_alikes",
     "percent",
     "separators",
@@ -104,11 +105,17 @@ def _is_blank(key: str) -> bool:
     return all(unicodedata.category(character) in _INVISIBLE for character in key)
 
 
+def has_controls(text: str) -> bool:
+    """Say whether a text has what breaks a line, turns the reading direction, or is no character at all."""
+    plain = text.isascii() and text.isprintable()
+    return not plain and any(unicodedata.category(one) in _CONTROLS or one in DIRECTIONS for one in text)
+
+
 def _what_is_wrong(key: str) -> str:
     if len(key) > MAX_LENGTH:
         return f"has {len(key)} characters; {MAX_LENGTH} are the most"
     plain = key.isascii() and key.isprintable()
-    if not plain and any(unicodedata.category(one) in _CONTROLS or one in DIRECTIONS for one in key):
+    if has_controls(key):
         return "has control characters"
     if not plain and _UNSEEN & set(key):
         return "has characters that cannot be seen"

@@ -1,7 +1,6 @@
 """Reading a destination's records, and judging what it holds for one operation: pure, and never a guess."""
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -14,6 +13,7 @@ from jmespath.exceptions import JMESPathError
 from ledger.rules import moments, money
 from ledger.rules.calls import RecordMap
 from ledger.rules.digests import canonical
+from ledger.rules.keys import has_controls
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import LIVE, Standing, Verdict
 
@@ -122,17 +122,28 @@ def holds(value: object) -> bool:
 
 
 def read_text(value: object, part: str) -> str:
-    """Read a name or number that identifies something, "" for null; raises Unreadable."""
+    """Read a name or number that identifies something, "" for null and for what is blank; raises Unreadable.
+
+    An id must be one that a caller may report, too: all of it can be seen.
+    """
     if value is None:
         return ""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise Unreadable(f"{part} is neither text nor a whole number")
-    text = str(value)
+    text = _written(value, part)
     if len(text) > TEXT_MAX:
         raise Unreadable(f"{part} is longer than {TEXT_MAX} characters")
-    if any(unicodedata.category(character) == "Cc" for character in text):
-        raise Unreadable(f"{part} has control characters")
-    return text
+    if has_controls(text) or (part == "id" and not text.isprintable()):
+        raise Unreadable(f"{part} has control characters, or some that cannot be seen")
+    return text if text.strip() else ""
+
+
+def _written(value: object, part: str) -> str:
+    """Write text or a whole number as text; more digits than Python writes are none that name anything."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Unreadable(f"{part} is neither text nor a whole number")
+    try:
+        return str(value)
+    except ValueError:
+        raise Unreadable(f"{part} is longer than {TEXT_MAX} characters") from None
 
 
 def read_status(map: RecordMap, item: object) -> str:
@@ -281,9 +292,7 @@ def _matches(match: Mapping[str, str], item: object) -> bool:
 def mark(item: object, place: str) -> str:
     """Read what tells a record apart at one of several expressions, "" for nothing; raises Unreadable."""
     value = search(place, item)
-    if isinstance(value, bool) or not isinstance(value, str | int | None):
-        raise Unreadable("what tells records apart is neither text nor a whole number")
-    return "" if value is None else str(value)
+    return "" if value is None else _written(value, "what tells records apart")
 
 
 def _once(ours: Sequence[tuple[RecordSeen, Any]]) -> tuple[list[RecordSeen], str]:

@@ -89,11 +89,12 @@ def _absence_answer(facts: Facts, now: datetime) -> Sentence:
 def _left_answer(facts: Facts, now: datetime) -> Sentence:
     if facts.corrected:
         return Sentence("None: it was corrected, and never runs again.")
-    allowed = 1 if facts.contract.retry_owner == "client" else facts.policy.attempts
     left = facts.tries_left if facts.within_limits(now) else 0
     step = decide(facts, now)
     person = " A person may allow one more." if step.next in (Next.HOLD, Next.NOTHING) else ""
-    return Sentence(f"Software: {left or 'none'} of {allowed}, until {{at}}.{person}", facts.deadline_at)
+    return Sentence(
+        f"Software: {left or 'none'} of {facts.tries_allowed}, until {{at}}.{person}", facts.deadline_at
+    )
 
 
 def _replayed(facts: Facts) -> bool:

@@ -13,6 +13,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from ledger.destinations.connectors.base import regular
 from ledger.rules.errors import Malformed
 from reconcile.histories.json_rows import items
 
@@ -54,7 +55,7 @@ class Opened:
 def fingerprint(path: Path) -> str:
     """Return a file's SHA-256; FileRefused where it is not there, no file, empty or over 100 MiB."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=regular) as file:
             size = file.seek(0, 2)
             file.seek(0)
             if size > BYTES_MAX:
@@ -74,7 +75,7 @@ def opened(path: Path, *, encoding: str = "") -> Iterator[Opened]:
     """
     csv.field_size_limit(FIELD_MAX)
     try:
-        with path.open("rb") as raw:
+        with open(path, "rb", opener=regular) as raw:
             used = _encoding(raw, path.name, stated=encoding)
             with TextIOWrapper(raw, encoding=used, errors="strict", newline="") as text:
                 yield _read(text, used, path.name)

@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ledger.destinations.connectors.base import (
     ListPage,
@@ -13,6 +13,7 @@ from ledger.destinations.connectors.base import (
     SendRequest,
     Target,
 )
+from ledger.destinations.connectors.guarded import COPY_ENDED
 from ledger.destinations.connectors.http import HttpConnector
 from ledger.rules.outcomes import Answer
 
@@ -102,3 +103,39 @@ class Watched(Plain):
         looked = super().look_up(request)
         type(self).after_look(request)
         return looked
+
+
+class Brings(Plain):
+    """Brings what a test says, of whatever kind, where a look-up and a list are asked for."""
+
+    looked: ClassVar[Callable[[LookRequest], Any]]
+    listed: ClassVar[Callable[[ListRequest], Any]]
+
+    def look_up(self, request: LookRequest) -> Looked:
+        """Give what the test says."""
+        looked: Looked = type(self).looked(request)
+        return looked
+
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
+        """Give what the test says."""
+        pages: Iterator[ListPage] = type(self).listed(request)
+        return pages
+
+
+class Leaves(Plain):
+    """Ends the process as it is made."""
+
+    def __init__(self, target: Target) -> None:
+        raise SystemExit(2)
+
+
+class Copies(Plain):
+    """Leaves a copy of the process running after the effect, which comes back as well."""
+
+    def send(self, request: SendRequest) -> Answer:
+        """Send, and come back twice; the copy comes back first."""
+        answer = super().send(request)
+        if copy := os.fork():
+            _, status = os.waitpid(copy, 0)
+            assert os.waitstatus_to_exitcode(status) == COPY_ENDED, "it went on"
+        return answer

@@ -21,7 +21,7 @@ from django.db import connection as session
 
 from config.environment import ROOT
 from ledger.destinations import lookups, sending
-from ledger.destinations.connectors.base import connector_for
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.models import Destination, Event, Grant, Operation, Pause
 from ledger.rules.outcomes import Answer
 from ledger.rules.states import Outcome, State
@@ -151,28 +151,28 @@ def test_the_client_shows_itself_as_the_rules_say(ours: Ours, how: str) -> None:
 
 def down(ours: Ours) -> str:
     ours.reach(token_url="http://127.0.0.1:9/token")
-    return "No access token: The connection was refused."
+    return "The connection was refused. So there is no access token."
 
 
 def busy(ours: Ours) -> str:
     ours.books.says = (503, "<html>s3cret</html>")
-    return "No access token: the token endpoint answered with status 503."
+    return "The token endpoint answered with status 503. So there is no access token."
 
 
 def junk(ours: Ours) -> str:
     ours.books.says = (200, "<html>s3cret</html>")
-    return "No access token: the token endpoint gave no token."
+    return "The token endpoint gave no token. So there is no access token."
 
 
 def not_a_bearer(ours: Ours) -> str:
     ours.books.says = (200, '{"access_token": "s3cret", "token_type": "mac"}')
-    return "No access token: the token endpoint gave a token that cannot be used."
+    return "The token endpoint gave a token that cannot be used. So there is no access token."
 
 
 def silent(ours: Ours) -> str:
     ours.reach(timeout=0.3)
     ours.books.hold = threading.Event()
-    return "No access token: Read time-out after 0.3 s."
+    return "Read time-out after 0.3 s. So there is no access token."
 
 
 @pytest.mark.parametrize("trouble", [down, busy, junk, not_a_bearer, silent])
@@ -345,7 +345,7 @@ def test_another_client_forgets_the_token_of_the_one_before(ours: Ours) -> None:
 SENDER = """
 import django
 django.setup()
-from ledger.destinations.connectors.base import connector_for
+from ledger.destinations.connectors.guarded import connector_for
 from ledger.models import Destination
 from tests.ledger.wires import sending
 connector_for(Destination.objects.get(name="books")).send(sending())

@@ -210,6 +210,14 @@ def test_where_nobody_can_tell_which_is_the_newest_nothing_is_read(
     assert said in why(look(tmp_path))
 
 
+def test_a_pipe_among_exports_is_not_waited_for(tmp_path: Path) -> None:
+    export(tmp_path, HEAD, ROW)
+    os.mkfifo(tmp_path / "invoices-2026-11-11-120000.csv")
+    assert "is no file that can be read to its end" in why(look(tmp_path))
+    with pytest.raises(IncompletePull, match="is no file"):
+        pulled(tmp_path, datetime(2026, 11, 1, tzinfo=UTC))
+
+
 def test_a_folder_that_is_not_there_could_not_be_looked_in(tmp_path: Path) -> None:
     assert "The folder of exports" in why(look(tmp_path / "none"))
 

@@ -1,16 +1,19 @@
 """Asking what the destination holds: what counts as proof, and what never does."""
 
 import uuid
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.db import transaction
 
 from ledger.destinations import listing, lookups
-from ledger.destinations.connectors.base import IncompletePull
+from ledger.destinations.connectors.base import IncompletePull, ListPage, Looked, LookRequest
 from ledger.models import Lookup, Operation
 from ledger.rules.states import CaseKind, State, Verdict
 from tests.databases import Clock
+from tests.ledger import odd_connectors
 from tests.sandboxes import Sandbox
 from tests.stories import CALLS, Durban, done
 
@@ -112,6 +115,105 @@ def test_a_missing_secret_or_a_failing_connector_could_not_look(
     books.save(update_fields=["connector"])
     found = look(durban.again(operation))
     assert found.why == "The connector failed (RuntimeError)."
+
+
+def leaves(_: object) -> object:
+    raise SystemExit(1)
+
+
+def brought(**changes: Any) -> Callable[[LookRequest], Looked]:
+    """A look-up that brings one record of the operation, with something that no record has."""
+    changed = {name: changes.pop(name) for name in ("id", "total") if name in changes}
+
+    def looked(request: LookRequest) -> Looked:
+        record = {"id": "INV-1", "total": "1240.00", "currency": "ZAR", "status": "open", **changed}
+        item = {**record, "metadata": {"operation": request.values["key"]}}
+        return Looked(**{"items": (item,), "complete": True, **changes})
+
+    return looked
+
+
+def endless(request: LookRequest) -> Looked:
+    """Two records of one id, each of which holds itself: whoever compares them never ends."""
+    items = [brought()(request).items[0] for _ in range(2)]
+    for item in items:
+        assert isinstance(item, dict)
+        item["self"] = item
+    return Looked(tuple(items), complete=True)
+
+
+UNUSABLE: dict[str, Callable[[LookRequest], object]] = {
+    "ends the process": leaves,
+    "brings nothing": lambda _: None,
+    "brings no list": brought(items=None),
+    "brings what is no data": brought(items=(object(),)),
+    "an id that cannot be written": brought(id="INV-\ud800"),
+    "an id that is shown turned round": brought(id="INV-\u202e7811"),
+    "an id that is blank": brought(id=" "),
+    "an id with too many digits": brought(id=10**5000),
+    "an amount that is none": brought(total=object()),
+    "records that hold themselves": endless,
+    "an instant without an offset": brought(as_of=datetime(2026, 11, 30)),  # noqa: DTZ001 - that is the point
+    "an instant in words": brought(as_of="2026-11-30"),
+    "whole in words": brought(complete="no"),
+    "a status in words": brought(status="200"),
+    "a reason that is none": brought(complete=False, why=7),
+}
+
+
+def test_whatever_a_connector_of_one_s_own_brings_is_could_not_look_and_ends_with_a_person(
+    durban: Durban,
+) -> None:
+    durban.invoice.contract = {**durban.invoice.contract, "idempotency": "none"}
+    durban.invoice.save(update_fields=["contract"])
+    durban.invoice.destination.connector = "tests.ledger.odd_connectors:Brings"
+    durban.invoice.destination.save(update_fields=["connector"])
+    operation = durban.silent(483)
+    for what, brings in UNUSABLE.items():
+        odd_connectors.Brings.looked = brings
+        durban.clock.advance(600)
+        found = look(durban.again(operation))
+        assert (found.verdict, found.complete, bool(found.why)) == (Verdict.COULD_NOT_LOOK, False, True), what
+    operation = durban.again(operation)
+    assert (operation.state, operation.cases.open().get().kind) == (State.UNCERTAIN, CaseKind.COULD_NOT_LOOK)
+
+    odd_connectors.Brings.looked = brought()
+    assert look(operation).verdict == Verdict.ONE_MATCH, "what is as it should be is found"
+
+
+def test_a_connector_that_cannot_be_made_could_not_look(durban: Durban) -> None:
+    operation = durban.silent(483)
+    durban.invoice.destination.connector = "tests.ledger.odd_connectors:Leaves"
+    durban.invoice.destination.save(update_fields=["connector"])
+    found = look(durban.again(operation))
+    assert (found.verdict, found.why) == (
+        Verdict.COULD_NOT_LOOK,
+        "The connector of Durban Books cannot be made (Exited).",
+    )
+
+
+UNLISTABLE: dict[str, Callable[[object], object]] = {
+    "ends the process": leaves,
+    "brings nothing": lambda _: None,
+    "brings items alone": lambda _: iter([[{"id": "INV-1"}]]),
+    "brings no list of items": lambda _: iter([ListPage(items=None)]),  # type: ignore[arg-type]
+    "a place that is no JSON": lambda _: iter([ListPage([], place={"at": object()})]),
+    "a place with a NUL": lambda _: iter([ListPage([], place={"at": "\0"})]),
+    "an instant without an offset": lambda _: iter([ListPage([], as_of=datetime(2026, 11, 30))]),  # noqa: DTZ001
+}
+
+
+def test_whatever_a_connector_of_one_s_own_lists_is_not_read_to_its_end(durban: Durban) -> None:
+    durban.invoice.calls = {**CALLS, "list": {"path": "/invoices", "items": "data"}}
+    durban.invoice.save(update_fields=["calls"])
+    durban.invoice.destination.connector = "tests.ledger.odd_connectors:Brings"
+    durban.invoice.destination.save(update_fields=["connector"])
+    for what, brings in UNLISTABLE.items():
+        odd_connectors.Brings.listed = brings
+        pages = listing.pages(durban.invoice, since=durban.clock.now())
+        with pytest.raises(IncompletePull) as incomplete:
+            list(pages)
+        assert incomplete.value.reason.startswith("The connector failed ("), what
 
 
 # --- absence

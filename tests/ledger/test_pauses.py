@@ -195,7 +195,10 @@ def test_the_credentials_of_an_automation_stop_automations_only_and_ours_stop_al
     sent, waits = make.handed(ours, "1"), make.tried(theirs, make.UNREACHED, key="1")
     make.tried(make.reminder_type(), UNKNOWN_TO_THEM)
     pause = Pause.objects.get()
-    assert pause.callers_only and pause.why == "Durban Books refused an automation’s credentials: status 401."
+    assert (
+        pause.callers_only
+        and pause.why == "Durban Books refused an automation’s credentials with status 401."
+    )
     assert actions.claim(make.submission(theirs, "2"), actor="api:shop").decision == "wait"
     page = browser_of("ann").get("/queue/").content.decode()
     assert "<b>Durban Books is paused for automations</b>" in page
@@ -334,7 +337,7 @@ def test_it_is_resumed_once_by_somebody_with_a_reason(clock: Clock) -> None:
         resumed(by="bob", pause=pause)
     told = Event.objects.filter(operation=None).order_by("pk").values_list("kind", "actor", "reason")
     assert list(told) == [
-        ("paused", "policy", "Durban Books refused an automation’s credentials: status 401."),
+        ("paused", "policy", "Durban Books refused an automation’s credentials with status 401."),
         ("resumed", "ada", "The new token is in place."),
     ]
 

@@ -23,11 +23,12 @@ from ledger import actions
 from ledger.destinations import lookups, sending
 from ledger.models import Attempt, Operation
 from ledger.rules.decisions import Next
-from ledger.rules.states import CaseKind, Outcome, State
+from ledger.rules.states import CaseKind, Outcome, State, Verdict
 from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger import odd_connectors
 from tests.ledger.wires import answering, serving
+from tests.people import browser_of
 from tests.sandboxes import Sandbox
 from tests.stories import CALLS, Durban
 
@@ -241,6 +242,17 @@ def test_a_crash_between_effect_and_record_makes_no_second_effect(
     assert (sandbox.effects(operation.key), sandbox.deliveries(operation.key)) == (1, 1)
 
 
+def test_a_copy_of_the_process_that_a_connector_leaves_running_records_nothing(
+    durban: Durban, sandbox: Sandbox, database: Database
+) -> None:
+    connect(durban, by="Copies")
+    operation = durban.invoiced(483)
+    assert in_a_process(database, operation) == 0
+    operation = durban.again(operation)
+    assert (operation.state, operation.destination_reference) == (State.COMPLETED, "INV-1101")
+    assert sandbox.effects(operation.key) == 1
+
+
 def test_3_a_crash_after_the_start_is_uncertain_never_pending(
     durban: Durban, sandbox: Sandbox, database: Database
 ) -> None:
@@ -399,6 +411,32 @@ def test_a_look_before_the_send_that_could_not_look_sends_nothing(durban: Durban
     attempt = last(operation)
     assert (operation.state, attempt.outcome, attempt.started_at) == (State.PENDING, Outcome.RETRYABLE, None)
     assert sandbox.deliveries(operation.key) == 0
+
+
+def test_a_look_before_the_send_that_never_can_look_ends_with_a_person_and_goes_on_once_it_can(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    """Such a try never starts, so no limit by count would ever be reached, and nobody would hear of it."""
+    rule(durban, contract={"idempotency": "none"})
+    sandbox.faults("garble", "GET /invoices", count=None)
+    operation = durban.invoiced(483)
+    for number in range(1, 7):
+        assert operation.held_at is None or number == 6
+        operation = sent(durban, operation)
+        durban.clock.advance(600)
+    case = operation.cases.open().get()
+    assert (operation.state, operation.attempt_count, case.kind) == (State.PENDING, 5, "could_not_look")
+    page = browser_of("ann").get(f"/operations/{operation.uid}/").content.decode()
+    assert "Nothing was sent: Durban Books could not be checked before it, time after time." in page
+    assert "Check now" in browser_of("ann").get("/queue/").content.decode()
+    assert lookups.look(operation, actor="ann", reason="To see.").verdict == Verdict.COULD_NOT_LOOK
+    assert durban.again(operation).held_at is not None
+
+    sandbox.clear_faults()
+    lookups.look(durban.again(operation), actor="ann", reason="To see.")
+    assert durban.again(operation).held_at is None
+    assert sent(durban, operation).state == State.COMPLETED
+    assert (sandbox.effects(operation.key), sandbox.deliveries(operation.key)) == (1, 1)
 
 
 def test_several_found_before_the_send_stop_it(durban: Durban, sandbox: Sandbox) -> None:

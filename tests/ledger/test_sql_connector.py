@@ -172,6 +172,14 @@ def test_what_writes_is_refused_by_the_database_and_nothing_is_written(
     assert shop.look("select * from invoices where ref = {key} or 1 = 1") == before
 
 
+@pytest.mark.parametrize("query", ["vacuum into {key}", "attach {key} as other", "vacuum"])
+def test_a_query_of_sqlite_makes_no_file(tmp_path: Path, query: str) -> None:
+    shop = sqlite_shop(tmp_path)
+    for other in (tmp_path / "made.db", f"file:{tmp_path}/made.db?mode=rwc"):
+        assert "refused" in words(shop.look(query, key=str(other)))
+    assert [one.name for one in tmp_path.iterdir()] == ["a shop.db"]
+
+
 @pytest.mark.parametrize(
     "query",
     [

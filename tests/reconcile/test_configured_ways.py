@@ -32,8 +32,8 @@ def test_certificates_and_proxy_are_looked_at_before_they_are_stored(
         ),
         "line 7: destinations.books.tls.ca": "This is no certificate in PEM.",
         "line 8: destinations.books.proxy": (
-            "The proxy's address in BOOKS_PROXY cannot be used: it is written as "
-            "http://USER:PASSWORD@HOST:PORT."
+            "The proxy's address in BOOKS_PROXY cannot be used: it is written as http://HOST:PORT, or with "
+            "USER:PASSWORD@ before the host."
         ),
     }
     right = with_lines(

@@ -1,6 +1,7 @@
 """Run histories: which triggers have several successful runs; nothing is guessed, nothing counts twice."""
 
 import json
+import os
 import re
 from io import StringIO
 from pathlib import Path
@@ -369,6 +370,11 @@ def test_a_file_that_cannot_be_read_is_not_taken_in(
     listed: Books, tmp_path: Path, content: str | bytes, said: str
 ) -> None:
     assert said in refusal(here(written(tmp_path, content)))
+
+
+def test_a_pipe_is_not_waited_for(listed: Books, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "runs.csv")
+    assert "runs.csv cannot be opened: it is no regular file." in refusal(here(tmp_path / "runs.csv"))
 
 
 def test_a_file_that_breaks_late_leaves_nothing_behind(listed: Books, tmp_path: Path) -> None:

@@ -41,6 +41,14 @@ def test_a_destination_that_is_down_is_could_not_look(durban: stories.Durban, sa
     assert "it could not look, so nothing is known." in page
 
 
+def test_a_connector_that_would_end_the_process_is_could_not_look(durban: stories.Durban) -> None:
+    durban.invoice.destination.connector = "tests.ledger.odd_connectors:Leaves"
+    durban.invoice.destination.save(update_fields=["connector"])
+    answer = check(durban.silent(483))
+    assert answer.status_code == 200
+    assert 'data-state="uncertain" data-verdict="could_not_look"' in answer.content.decode()
+
+
 def test_where_nothing_can_be_checked_it_is_said(durban: stories.Durban) -> None:
     page = check(durban.expired(398)).content.decode()
     assert "Mailroom cannot be checked: its rules name no look-up." in page

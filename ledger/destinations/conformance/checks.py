@@ -8,6 +8,7 @@ from ledger.destinations.conformance.calling import Called, Subject
 from ledger.destinations.conformance.doubles import KEY
 from ledger.destinations.conformance.scenes import REFUSALS, Double, Held, Play, Scene, Stage
 from ledger.destinations.connectors.base import ConfigurationError, IncompletePull
+from ledger.destinations.connectors.guarded import Unusable
 from ledger.rules.outcomes import Report, classify
 from ledger.rules.records import Found, judge
 from ledger.rules.states import Outcome, Verdict
@@ -85,6 +86,8 @@ def _wrong_anyway(called: Called, stage: Stage, subject: Subject, *, asked: str)
         return "it has a transaction of Tieout's database open while it calls"
     if any(secret in called.shown for secret in subject.secrets):
         return "a secret stands in its repr, its words or a place"
+    if isinstance(called.error, Unusable):
+        return str(called.error)
     if called.error is not None and not (asked == "list" and isinstance(called.error, IncompletePull)):
         return f"it raised {type(called.error).__name__}"
     return ""

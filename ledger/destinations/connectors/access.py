@@ -127,7 +127,7 @@ class Access:
                 raise self._ended(known, nothing.code) from None
             if known.good:
                 return None
-            raise wire.NotSent(f"No access token: {nothing}") from None
+            raise wire.NotSent(f"{nothing} So there is no access token.") from None
         return self._kept(known, given)
 
     def _given(self, known: Held, deadline: wire.Deadline) -> _Given:
@@ -209,7 +209,7 @@ def _read(whole: wire.Whole) -> _Given:
         pass
     if whole.status == UNAUTHORIZED:
         raise _NothingGiven("refused", code="invalid_client")
-    raise _NothingGiven(f"the token endpoint answered with status {whole.status}.")
+    raise _NothingGiven(f"The token endpoint answered with status {whole.status}.")
 
 
 def _read_token(body: str) -> _Given:
@@ -221,11 +221,11 @@ def _read_token(body: str) -> _Given:
         life_s = None if life is None else min(float(life), LIFE_MAX_S)
     except OAuth2Error as error:
         code = error.error if error.error in REFUSALS else ""
-        raise _NothingGiven("the token endpoint gave no token.", code=code, lost=not code) from None
+        raise _NothingGiven("The token endpoint gave no token.", code=code, lost=not code) from None
     except Exception:  # noqa: BLE001 - an answer may be anything
-        raise _NothingGiven("the token endpoint's answer cannot be read.", lost=True) from None
+        raise _NothingGiven("The token endpoint's answer cannot be read.", lost=True) from None
     if not token or not usable or kind.lower() != "bearer" or (life_s or 1) <= 0:
-        raise _NothingGiven("the token endpoint gave a token that cannot be used.", lost=True)
+        raise _NothingGiven("The token endpoint gave a token that cannot be used.", lost=True)
     return _Given(token, refresh_token, life_s)
 
 

@@ -1,17 +1,17 @@
 """What every connector takes and gives, and how a destination finds its own."""
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 from django.db import connections
 
 from ledger.destinations.pacing import Pace
-from ledger.models import Destination
 from ledger.rules.calls import ListCall, LookupCall, RecordMap, SendCall
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
@@ -152,12 +152,6 @@ class Connector(Protocol):
         """Give what the destination holds, page by page."""
 
 
-def connector_for(destination: Destination, pace: Pace | None = None) -> Connector:
-    """Return a destination's connector, secrets read; raises ConfigurationError with what to put right."""
-    target = Target(destination.name, destination.title, destination.account, destination.reach, pace)
-    return factory(destination.connector, target)(target)
-
-
 def loaded(path: str) -> Any:
     """Return what a Python path such as "package.module:Class" names; raises what importing it raises."""
     module, _, attribute = path.rpartition(":") if ":" in path else path.rpartition(".")
@@ -198,7 +192,8 @@ def kept_text(reference: str) -> str:
             )
     elif kind == "file":
         try:
-            value = Path(place).read_text(encoding="utf-8").strip()
+            with open(place, encoding="utf-8", opener=regular) as file:
+                value = file.read().strip()
         except (OSError, UnicodeDecodeError):
             raise ConfigurationError(f"The file {place} cannot be read; a secret is read from it.") from None
         if not value:
@@ -206,6 +201,15 @@ def kept_text(reference: str) -> str:
     else:
         raise ConfigurationError("A secret is written as env:NAME or file:PATH.")
     return value
+
+
+def regular(path: str, flags: int) -> int:
+    """Open a regular file, as an opener; raises OSError for a pipe or device, which might never end."""
+    number = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "it is no regular file", path)
+    return number
 
 
 def refuse_open_transaction() -> None:

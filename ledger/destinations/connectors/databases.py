@@ -58,8 +58,9 @@ def kind_of(url: str) -> str:
     if scheme == "sqlite" and urlsplit(url).path.startswith("/") and not urlsplit(url).netloc:
         return "sqlite"
     raise ConfigurationError(
-        "It is no address that is read here: write postgresql://USER:PASSWORD@HOST/DATABASE or "
-        "sqlite:///absolute/path. Other databases are read through a connector of your own."
+        "It is no address that is read here: write postgresql://HOST/DATABASE, with USER:PASSWORD@ "
+        "before the host, or sqlite:///absolute/path. Other databases are read through a connector of your "
+        "own."
     )
 
 
@@ -205,6 +206,7 @@ class _SQLite:
         deadline = clock()
         try:
             self._connection.execute("PRAGMA query_only = 1")
+            self._connection.set_authorizer(_here_only)
             self._connection.set_progress_handler(lambda: deadline.left_s() <= 0, STEPS)
             cursor = self._connection.execute(query, dict(values))
             names = _names(cursor.description)
@@ -215,9 +217,14 @@ class _SQLite:
             raise IncompletePull(_sqlite_words(error)) from None
 
 
+def _here_only(action: int, *_: object) -> int:
+    """Deny another file: it would be made before the writing is refused. VACUUM INTO takes one, too."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+
 def _sqlite_words(error: Exception) -> str:
     name = getattr(error, "sqlite_errorname", type(error).__name__)
-    if name.startswith("SQLITE_READONLY"):
+    if name.startswith(("SQLITE_READONLY", "SQLITE_AUTH")):
         return READ_ONLY
     if name in ("SQLITE_INTERRUPT", "SQLITE_BUSY"):
         return IN_TIME

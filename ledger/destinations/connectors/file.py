@@ -7,6 +7,7 @@ is not in it, so its absence there proves nothing.
 import csv
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from ledger.destinations.connectors.base import (
     LookRequest,
     SendRequest,
     Target,
+    regular,
 )
 from ledger.destinations.connectors.wire import Deadline
 from ledger.rules import moments, placeholders, strict_json
@@ -125,7 +127,7 @@ class FileConnector:
         """Yield what an export holds, one after the other; raises IncompletePull at what cannot be read."""
         name, form = export.file.name, self._exports.format
         try:
-            with export.file.open(encoding=self._encoding(), newline="") as file:
+            with open(export.file, encoding=self._encoding(), newline="", opener=regular) as file:
                 before = _seen(file)
                 for number, item in enumerate(_READERS[form](file, items, self._exports)):
                     if number % PAGE_ROWS == 0 and left_s() <= 0:
@@ -166,10 +168,12 @@ def newest(exports: Exports) -> Export:
         told, file = max(found, key=lambda one: one[0])
         if sum(one == told for one, _ in found) > 1:
             raise IncompletePull("Two exports are of the same time: nobody can tell which one counts.")
-        changed_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
+        known = file.stat()
     except OSError:
         raise IncompletePull("The folder of exports, or a file in it, cannot be read.") from None
-    now = datetime.now(UTC)
+    if not stat.S_ISREG(known.st_mode):
+        raise IncompletePull(f"{file.name} is no file that can be read to its end.")
+    now, changed_at = datetime.now(UTC), datetime.fromtimestamp(known.st_mtime, UTC)
     if changed_at > now - timedelta(seconds=QUIET_S):
         raise IncompletePull(f"{file.name} was written to a moment ago: it may not be whole yet.")
     return Export(file, min(told, changed_at))
@@ -264,5 +268,5 @@ def _seen(file: IO[str]) -> tuple[Any, ...]:
     return _stamp(os.fstat(file.fileno()))
 
 
-def _stamp(stat: os.stat_result) -> tuple[Any, ...]:
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+def _stamp(known: os.stat_result) -> tuple[Any, ...]:
+    return known.st_ino, known.st_size, known.st_mtime_ns

@@ -41,7 +41,8 @@ def proxy_of(address: str) -> httpcore.Proxy:
     if not host or parts.scheme != "http" or parts.path not in ("", "/") or parts.query:
         place = f"in {address.partition(':')[2]} " if named else ""
         raise ConfigurationError(
-            f"The proxy's address {place}cannot be used: it is written as http://USER:PASSWORD@HOST:PORT."
+            f"The proxy's address {place}cannot be used: it is written as http://HOST:PORT, or with "
+            "USER:PASSWORD@ before the host."
         )
     shown = f"[{host}]" if ":" in host else host
     auth = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
