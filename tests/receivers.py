@@ -31,6 +31,7 @@ class Message:
 
     headers: Mapping[str, str]
     body: bytes
+    path: str
 
     @property
     def told(self) -> dict[str, Any]:
@@ -74,8 +75,9 @@ def receiving() -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            receiver.got.append(Message({k.lower(): v for k, v in self.headers.items()}, body))
-            receiver.open.wait(30)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            receiver.got.append(Message(headers, body, self.path))
+            receiver.open.wait()
             self.send_response(receiver.status)
             for name, value in {"Content-Length": "0", **receiver.headers}.items():
                 self.send_header(name, value)

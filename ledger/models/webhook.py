@@ -43,8 +43,7 @@ class Webhook(models.Model):
     failing_since = models.DateTimeField(null=True)
     rests_until = models.DateTimeField(null=True)
     busy_until = models.DateTimeField(null=True)
-    """Until when a worker may be delivering to it; one at a time."""
-    nudged_at = models.DateTimeField(null=True)
+    """Until when a worker may be delivering to it, one at a time; in the past, when the last turn ended."""
 
     objects = WebhookQuerySet.as_manager()
 

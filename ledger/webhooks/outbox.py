@@ -8,17 +8,17 @@ from django.db import InterfaceError, OperationalError
 from django.db.models import F, Value
 from django.db.models.functions import Coalesce
 
-from ledger.models import Delivery, Operation, Permit, Webhook, database_now
+from ledger.models import Delivery, Operation, Permit, TieoutNow, Webhook, database_now
 from ledger.rules.webhooks import GIVEN_UP_S, GONE, pause_s, rest_s
 from ledger.webhooks.posting import TIMEOUT_S, Answered, post
 from ledger.worker.words import in_words
 
 log = logging.getLogger(__name__)
 
-WORK_S = 30.0
-"""How long a task goes on with new deliveries, so that the queue's worker comes free again."""
+WORK_S = 10.0
+"""How long a turn goes on with new deliveries, so that those who wait for one come to it."""
 BUSY_S = WORK_S + 2 * TIMEOUT_S
-"""For how long a webhook is one task's; one that was killed leaves it to the next after this."""
+"""For how long a webhook is one turn's; one that was killed leaves it to the next after this."""
 NOT_YET = timedelta(seconds=60)
 State = Delivery.State
 NOTHING_LEFT = "The permit is no longer open: there is nothing to tell."
@@ -28,20 +28,22 @@ TOO_OLD = "Its receiver has not answered for three days."
 
 
 def deliver(webhook_id: int) -> int:
-    """Deliver what is due to one webhook until it fails or time is over; returns how many it has taken."""
+    """Deliver what is due to one webhook until it fails or time is over; returns how many it has taken.
+
+    However little time there is, one is tried: a turn that tries none would be followed by others like it.
+    """
     now = database_now()
     mine = now + timedelta(seconds=BUSY_S)
     if not Webhook.objects.free().filter(pk=webhook_id).update(busy_until=mine):
         return 0
     until, taken = time.monotonic() + WORK_S, 0
     try:
-        while time.monotonic() < until:
-            delivery = _next(webhook_id)
-            if delivery is None or not _one(delivery):
-                break
+        while (delivery := _next(webhook_id)) is not None and _one(delivery):
             taken += 1
+            if time.monotonic() >= until:
+                break
     finally:
-        Webhook.objects.filter(pk=webhook_id, busy_until=mine).update(busy_until=None, nudged_at=None)
+        Webhook.objects.filter(pk=webhook_id, busy_until=mine).update(busy_until=TieoutNow())
     return taken
 
 

@@ -1,15 +1,15 @@
 """The outbox: what is told, to whom, and how often, a round of the worker's work at a time."""
 
 import socket
+import threading
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from django.db import DatabaseError, connection, transaction
-from django.utils.module_loading import import_string
-from django_q.models import OrmQ
 
 from ledger import actions
 from ledger.models import Delivery, Event, Operation, OperationType, Webhook
@@ -19,6 +19,8 @@ from ledger.rules.webhooks import PAUSES_S, public
 from ledger.webhooks import messages, outbox, sweeping
 from tests import stories
 from tests.receivers import ALL, Receiver, hooked, receiving
+from tests.sandboxes import Sandbox
+from tests.workers import one_round, until
 
 WAITING, DELIVERED, GIVEN_UP, DROPPED = "waiting", "delivered", "given_up", "dropped"
 
@@ -30,11 +32,23 @@ def shop() -> Iterator[Receiver]:
 
 
 def deliver() -> None:
-    """One round: the sweep, then every task that it queued."""
+    """One round: the sweep, and the turns that it began."""
     sweeping.sweep()
-    for task in OrmQ.objects.order_by("pk"):
-        import_string(task.func())(*task.args())
-        task.delete()
+    ended()
+
+
+def everything() -> bool:
+    """One round of all that a worker does; turns go on beside it."""
+    sweeping.sweep()
+    one_round()
+    return True
+
+
+def ended() -> None:
+    """Wait for the end of every turn."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("webhook "):
+            thread.join()
 
 
 def done(durban: stories.Durban, order: int) -> Operation:
@@ -362,18 +376,60 @@ def test_a_dead_receiver_keeps_no_other_one_waiting(durban: stories.Durban, shop
     assert Delivery.objects.filter(webhook__name="dead", tries=0).count() == 2
 
 
+def test_receivers_that_are_slow_keep_neither_a_send_nor_another_receiver_waiting(
+    durban: stories.Durban, shop: Receiver, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the test ends the wait of the slow ones, which answer 2xx in the end."""
+    monkeypatch.setattr("ledger.webhooks.posting.TIMEOUT_S", 60)
+    slow = [f"slow-{number}" for number in range(3)]
+    type(durban.invoice.destination).objects.update(connection={"base_url": sandbox.url, "timeout": 3})
+    with receiving() as held:
+        held.open.clear()
+        for name in slow:
+            hooked(f"{held.url}/{name}", name)
+        hooked(shop.url)
+        done(durban, 1)
+        sent = durban.invoiced(2)
+        until(lambda: everything() and durban.again(sent).state == State.COMPLETED)
+        until(lambda: everything() and len(shop.got) == 2 and len(held.got) == len(slow))
+        assert {one.path for one in held.got} == {f"/hook/{name}" for name in slow}
+        assert states(webhook__name__in=slow) == [(WAITING, 0, "")] * 6
+        held.open.set()
+        until(lambda: everything() and len(held.got) == 6)
+        ended()
+    assert states(webhook__name__in=slow) == [(DELIVERED, 1, "It answered 204.")] * 6
+
+
+def test_who_has_waited_longest_for_a_turn_has_the_next_one(
+    durban: stories.Durban, shop: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receiver for which there is always more to tell, and one that comes last by its name and age."""
+    monkeypatch.setattr(sweeping, "MOST", 1)
+    monkeypatch.setattr(outbox, "WORK_S", 0.0)
+    for name in ("busy", "quiet"):
+        hooked(f"{shop.url}/{name}", name)
+    for order in range(2):
+        done(durban, order)
+    told = []
+    for _ in range(4):
+        deliver()
+        told.append(shop.got[-1].path)
+        durban.clock.advance(1)
+    assert told == ["/hook/busy", "/hook/quiet"] * 2
+
+
 def test_two_workers_never_deliver_to_one_receiver_at_once_and_a_killed_one_leaves_it(
     durban: stories.Durban, shop: Receiver
 ) -> None:
     webhook = hooked(shop.url)
     done(durban, 483)
-    Webhook.objects.update(busy_until=durban.clock.now() + (sweeping.AGAIN * 2))
+    Webhook.objects.update(busy_until=durban.clock.now() + timedelta(seconds=outbox.BUSY_S))
     assert outbox.deliver(webhook.pk) == 0
     assert sweeping.sweep() == 0
-    durban.clock.advance(61)
+    durban.clock.advance(outbox.BUSY_S + 1)
     deliver()
     assert len(shop.got) == 1
-    assert Webhook.objects.get().busy_until is None
+    assert Webhook.objects.free().count() == 1
 
 
 def test_a_secret_that_is_not_there_is_said_and_tried_again(
