@@ -146,7 +146,7 @@ EXAMPLES = {
 
 
 @router.post(
-    "plans/{name}/runs",
+    "plans/{slug:name}/runs",
     summary="Start a reconciliation",
     **answering(202, schema=RunOut, refusing=(*BODY, *BY_RULES, AlreadyRunning), extra=EXAMPLES),
 )

@@ -208,7 +208,7 @@ def read(request: HttpRequest, uid: UUID) -> HttpResponse:
 
 
 @api.post(
-    "destinations/{str:name}/events",
+    "destinations/{slug:name}/events",
     auth=None,
     summary="Take in an event of a destination",
     **answering(200, 202, schema=HeardOut, refusing=refusals.SIGNED, signed=True, extra=ANY_EVENT),

@@ -1,8 +1,11 @@
 """Who comes in, to which types, at which addresses; and what the outside is told of the API."""
 
+import re
 import uuid
+from collections.abc import Iterator
 
 import pytest
+from django.urls import URLResolver, get_resolver
 
 from config.urls import api as documented
 from ledger.models import Operation
@@ -83,6 +86,26 @@ def test_an_unknown_address_is_a_problem_document(api: Api, path: str) -> None:
     for method in ("GET", "POST"):
         told = problem(api.http.request(method, f"/api/v1/{path}"), 404, "not-found")
         assert "/api/v1/openapi.json" in told["detail"]
+
+
+def patterned(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    """Every address with a part that is not fixed, as it is written in the URL configuration."""
+    for one in resolver.url_patterns:
+        whole = f"{before}{one.pattern}"
+        if isinstance(one, URLResolver):
+            yield from patterned(one, whole)
+        elif "<" in whole:
+            yield whole
+
+
+def test_no_part_of_an_address_can_be_what_the_database_does_not_take(api: Api) -> None:
+    addresses = list(patterned(get_resolver("config.urls")))
+    assert "api/v1/plans/<slug:name>/runs" in addresses and "operations/<uuid:uid>/" in addresses
+    for address in addresses:
+        for part in ("a%00b", "%ED%A0%80", "x" * 4000):
+            asked = f"/{re.sub('<[^>]+>', part, address)}"
+            statuses = {api.http.request(method, asked).status_code for method in ("GET", "POST")}
+            assert statuses <= {403, 404, 405}, asked
 
 
 def test_what_lies_beside_this_version_of_the_api_is_a_problem_document_too(api: Api) -> None:
