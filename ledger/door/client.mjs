@@ -38,7 +38,7 @@ export const VERSION = "0.1.0";
 
 const PAUSE_MAX_MS = 5000;
 const STALE_MS = 2 * 86400 * 1000;
-const [CODE_MAX, MESSAGE_MAX] = [100, 10000];
+const [CODE_MAX, MESSAGE_MAX, TURNS] = [100, 10000, 20];
 /** What fails before a byte of a request is sent, beside what fails in connecting. */
 const NOT_SENT = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
@@ -107,12 +107,49 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 /** @param {string} text */
 const digest = (text) => createHash("sha256").update(text).digest("hex");
 
-/** Make text of a reference, and keep words within what Tieout takes. @param {string} name @param {any} value */
+/**
+ * Make text of a reference, and keep words within what Tieout takes; an error where it is none.
+ * @param {string} name @param {any} value
+ */
 function plain(name, value) {
-  if (value == null) return undefined;
-  if (name === "destination_reference") return String(value).trim() || undefined;
+  if (name === "destination_reference") {
+    if (typeof value !== "string" && typeof value !== "bigint" && !Number.isSafeInteger(value)) {
+      throw new TypeError("it is text or a whole number");
+    }
+    return String(value).trim() || undefined;
+  }
   if (name === "error_code") return String(value).trim().replace(/[^!-~]/g, "_").slice(0, CODE_MAX) || undefined;
-  return name === "message" ? [...String(value)].slice(0, MESSAGE_MAX).join("") : value;
+  if (name !== "message") return JSON.stringify(value) && value;
+  const whole = [...String(value)].slice(0, MESSAGE_MAX).join("");
+  return whole.replace(/\0|\p{Surrogate}/gu, "?");
+}
+
+/**
+ * Return what can be told beside an outcome. What cannot is said and left out: it undoes no outcome.
+ * @param {Json} members @param {string} what
+ */
+function toldWith(members, what) {
+  /** @type {Json} */ const told = {};
+  for (const [name, value] of Object.entries(members)) {
+    try {
+      if (value != null) told[name] = plain(name, value);
+    } catch (error) {
+      console.error(`tieout: ${what}: told without ${name}: ${/** @type {any} */ (error)?.message}.`);
+    }
+  }
+  return told;
+}
+
+/**
+ * Return an outcome without the members that Tieout named in refusing it, or without all.
+ * @param {Json} said @param {Json} refusal @returns {Json}
+ */
+function less(said, refusal) {
+  const beside = Object.keys(said).filter((name) => name !== "outcome");
+  const wrong = new Set((refusal.errors ?? []).map((/** @type {Json} */ one) => String(one.path).split(".")[0]));
+  const named = beside.filter((name) => wrong.has(name));
+  const out = named.length > 0 ? named : beside;
+  return Object.fromEntries(Object.entries(said).filter(([name]) => !out.includes(name)));
 }
 
 /**
@@ -218,22 +255,34 @@ class Spool {
       const fact = JSON.parse(text);
       if (fact?.v === 1) return fact;
     } catch {} // set aside below
-    await this.aside(name, "unreadable", "It cannot be read.");
-    return null;
+    if (await this.aside(name, "unreadable", "It cannot be read.")) return null;
+    throw new SpoolError(`The spool folder ${this.folder} cannot be written: ${name} stays in the way.`);
   }
 
-  /** @param {string} name */
-  async remove(name) {
-    await unlink(join(this.folder, name)).catch(() => {}); // what stays is told again, which changes nothing
+  /** Remove a fact that has served; SpoolError where it stays and was to go `surely`. @param {string} name */
+  async remove(name, { surely = false } = {}) {
+    try {
+      await unlink(join(this.folder, name));
+    } catch (error) {
+      const { code } = /** @type {any} */ (error);
+      if (!surely || code === "ENOENT") return; // what stays is told again, which changes nothing
+      throw new SpoolError(`The spool folder ${this.folder} cannot be written: ${code}.`);
+    }
   }
 
   /**
-   * Keep a file out of the way, for a person to look at.
+   * Keep a file out of the way, for a person to look at; false where it stays in the way.
    * @param {string} name @param {string} kind @param {string} why
    */
   async aside(name, kind, why) {
-    await rename(join(this.folder, name), join(this.folder, `${name}.${kind}`)).catch(() => {});
-    console.error(`tieout: ${join(this.folder, `${name}.${kind}`)}: ${why} Look at it, then remove it.`);
+    let place = `${name}.${kind}`;
+    try {
+      await rename(join(this.folder, name), join(this.folder, place));
+    } catch (error) {
+      if (/** @type {any} */ (error).code !== "ENOENT") place = name;
+    }
+    console.error(`tieout: ${join(this.folder, place)}: ${why} Look at it, then remove it.`);
+    return place !== name;
   }
 
   /** @param {RegExp} pattern @returns {Promise<string[]>} */
@@ -414,7 +463,8 @@ export class Operation {
   async #claimed() {
     const { spool } = this.#client;
     const name = `${this.#name}.claim`;
-    for (;;) {
+    // Others of this folder may come in between, but not for ever.
+    for (let turn = 0; turn < TURNS; turn += 1) {
       const kept = await spool.read(name);
       if (kept === null) {
         await spool.write(name, { attempt_id: randomUUID() }, { first: true });
@@ -423,13 +473,15 @@ export class Operation {
       const asked = { ...this.#claim, attempt_id: kept.attempt_id };
       const answer = await this.#client._ask("POST", "operations/claim", asked);
       const { decision } = answer.body;
-      if (decision !== "proceed") await spool.remove(name);
-      if (kindOf(answer.body) === "attempt-id-elsewhere") continue;
+      const elsewhere = kindOf(answer.body) === "attempt-id-elsewhere";
+      if (decision !== "proceed") await spool.remove(name, { surely: elsewhere });
+      if (elsewhere) continue;
       if (!decision) good(answer);
       this.payload = answer.body.payload ?? this.payload;
       this.#attempt = answer.body.attempt ?? {};
       return this.#stands(decision ?? "refuse", answer.body);
     }
+    throw new SpoolError(`${join(spool.folder, name)} cannot be used. Look at it, then remove it.`);
   }
 
   /** Have it on record that the first byte may go. Whatever keeps it from that, nothing was sent. */
@@ -476,8 +528,8 @@ export class Operation {
   #fact(outcome, members) {
     const { id, token } = this.#attempt;
     const about = { url: this.#client.url, type: this.type, key: this.key, attempt: { id, token } };
-    const said = Object.fromEntries(Object.entries(members).map(([name, value]) => [name, plain(name, value)]));
-    return [`${this.#name}.${digest(token).slice(0, 16)}.outcome`, { ...about, outcome: { outcome, ...said } }];
+    const said = { ...toldWith(members, `${this.type} ${this.key}`), outcome };
+    return [`${this.#name}.${digest(token).slice(0, 16)}.outcome`, { ...about, outcome: said }];
   }
 
   /** @param {string} outcome @param {Json} members */
@@ -698,9 +750,20 @@ export class Tieout {
 
   /** @param {string} name @param {Json} fact @param {number} [patienceMs] */
   async #tell(name, { type, key, attempt, outcome }, patienceMs) {
-    const body = { token: attempt.token, ...outcome };
-    const answer = await this._ask("POST", `attempts/${attempt.id}/outcome`, body, patienceMs);
+    /** @type {Answer} */ let answer;
+    let [said, why] = [outcome, ""];
+    for (;;) {
+      const body = { ...said, token: attempt.token };
+      answer = await this._ask("POST", `attempts/${attempt.id}/outcome`, body, patienceMs);
+      if (![400, 413].includes(answer.status) || Object.keys(said).length <= 1) break;
+      why ||= new Problem(answer.status, answer.body).message;
+      said = less(said, answer.body); // what goes along with an outcome does not undo it
+    }
     const { message } = new Problem(answer.status, answer.body);
+    if (why && ![400, 413].includes(answer.status)) {
+      const without = Object.keys(outcome).filter((name) => !(name in said));
+      console.error(`tieout: ${type} ${key}: told without ${without.join(", ")}: ${why}`);
+    }
     if (answer.status === 401 || answer.status === 403) {
       console.error(`tieout: ${type} ${key} cannot be told: ${message}`);
     } else if (answer.status < 300 || answer.body.decision) {

@@ -24,8 +24,10 @@ import logging
 import os
 import random
 import re
+import shutil
 import signal
 import ssl
+import stat
 import subprocess
 import sys
 import tempfile
@@ -52,6 +54,7 @@ Json = dict[str, Any]
 log = logging.getLogger("tieout")
 CODE_MAX, MESSAGE_MAX = 100, 10_000
 ANSWER_MAX, PAUSE_MAX_S, STALE_S, FAILURES, LOCK = 4 << 20, 5.0, 2 * 86400, 3, ".lock"
+LINE_MAX, TURNS, NAP_S = 4096, 20, 0.2
 NOT_SENT = frozenset(
     "ConnectionRefusedError gaierror SSLCertVerificationError NewConnectionError ConnectTimeoutError "
     "NameResolutionError ConnectError ConnectTimeout PoolTimeout".split()
@@ -170,6 +173,8 @@ class _Wire:
         if url.startswith("https"):
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=cafile)))
         self.url, self._timeout_s = url, timeout_s
+        self.hurried = False
+        """Set where this process is asked to end: nothing is asked again then, what was said is on disk."""
         self._opener = urllib.request.build_opener(*handlers)
         self._headers = {
             "Authorization": f"Bearer {token}",
@@ -185,9 +190,11 @@ class _Wire:
             if answer is not None:
                 return answer
             wait_s = max(asked_s, random.uniform(pause_s / 2, pause_s))  # noqa: S311 - spreads load
-            if time.monotonic() + wait_s > until:
+            again_at = time.monotonic() + wait_s
+            while not self.hurried and time.monotonic() < again_at <= until:
+                time.sleep(max(min(NAP_S, again_at - time.monotonic()), 0.0))  # no signal wakes it
+            if self.hurried or again_at > until:
                 raise TieoutUnavailable(f"Tieout at {self.url} cannot be asked now ({why}).")
-            time.sleep(wait_s)
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     def _once(self, method: str, path: str, body: Json | None) -> tuple[_Answer | None, str, float]:
@@ -271,18 +278,33 @@ class _Spool:
             fact = None
         if isinstance(fact, dict) and fact.get("v") == 1:
             return fact
-        self.aside(name, "unreadable", "It cannot be read.")
+        if not self.aside(name, "unreadable", "It cannot be read."):
+            raise SpoolError(f"The spool folder {self.folder} cannot be written: {name} stays in the way.")
         return None
 
-    def remove(self, name: str) -> None:
-        with contextlib.suppress(OSError):  # what stays is told again, which changes nothing
+    def remove(self, name: str, *, surely: bool = False) -> None:
+        """Remove a fact that has served; SpoolError where it stays and was to go `surely`."""
+        try:
             (self.folder / name).unlink()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if surely:
+                why = error.strerror
+                raise SpoolError(f"The spool folder {self.folder} cannot be written: {why}.") from error
+            # Else what stays is told again, which changes nothing.
 
-    def aside(self, name: str, kind: str, why: str) -> None:
-        """Keep a file out of the way, for a person to look at."""
-        with contextlib.suppress(FileNotFoundError):
-            Path(self.folder / name).replace(self.folder / f"{name}.{kind}")
-        log.error("%s: %s Look at it, then remove it.", self.folder / f"{name}.{kind}", why)
+    def aside(self, name: str, kind: str, why: str) -> bool:
+        """Keep a file out of the way, for a person to look at; False where it stays in the way."""
+        place = self.folder / f"{name}.{kind}"
+        try:
+            Path(self.folder / name).replace(place)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            place = self.folder / name
+        log.error("%s: %s Look at it, then remove it.", place, why)
+        return place.name != name
 
     def names(self, suffix: str, start: str = "[!.]") -> list[str]:
         return sorted(path.name for path in self.folder.glob(f"{start}*{suffix}"))
@@ -450,12 +472,36 @@ def _connecting(error: BaseException) -> bool:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Make text of a reference, and keep words within what Tieout takes."""
-    if name == "destination_reference" and value is not None:
+    """Make text of a reference, and keep words within what Tieout takes; ValueError where it is none."""
+    if name == "destination_reference":
+        if isinstance(value, bool) or not isinstance(value, (str, int, uuid.UUID)):
+            raise ValueError(f"it is text or a whole number, and no {type(value).__name__}")
         return str(value).strip() or None
-    if name == "error_code" and value is not None:
+    if name == "error_code":
         return re.sub("[^!-~]", "_", str(value).strip())[:CODE_MAX] or None
-    return str(value)[:MESSAGE_MAX] if name == "message" and value is not None else value
+    if name == "message":
+        return str(value)[:MESSAGE_MAX].replace("\0", "?").encode(errors="replace").decode()
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+def _told_with(members: Json, what: str) -> Json:
+    """Return what can be told beside an outcome. What cannot is said and left out: it undoes no outcome."""
+    told = {}
+    for name, value in members.items():
+        try:
+            told[name] = None if value is None else _plain(name, value)
+        except Exception as error:  # noqa: BLE001 - also what an object of any kind says of itself
+            why = str(error) if isinstance(error, ValueError) else type(error).__name__
+            log.error("%s: told without %s: %s.", what, name, why)  # noqa: TRY400 - the words are enough
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _less(outcome: Json, refusal: Json) -> Json:
+    """Return an outcome without the members that Tieout named in refusing it, or without all."""
+    beside = outcome.keys() - {"outcome"}
+    named = {str(one.get("path", "")).partition(".")[0] for one in refusal.get("errors") or ()} & beside
+    return {name: value for name, value in outcome.items() if name not in (named or beside)}
 
 
 def _status(error: BaseException | None) -> Json:
@@ -674,17 +720,20 @@ class Operation:
 
     def _claim(self) -> None:
         spool, name = self._client.spool, f"{self._name}.claim"
-        while True:
+        for _ in range(TURNS):  # others of this folder may come in between, but not for ever
             kept = spool.read(name)
             if kept is None:
                 spool.write(name, {"attempt_id": str(uuid.uuid4())}, first=True)
                 continue
             answer = self._ask("operations/claim", {**self._body, "attempt_id": kept["attempt_id"]})
             decision = answer.body.get("decision")
+            elsewhere = str(answer.body.get("type", "")).endswith("/attempt-id-elsewhere")
             if decision != "proceed":
-                spool.remove(name)
-            if not str(answer.body.get("type", "")).endswith("/attempt-id-elsewhere"):
+                spool.remove(name, surely=elsewhere)
+            if not elsewhere:
                 break
+        else:
+            raise SpoolError(f"{spool.folder / name} cannot be used. Look at it, then remove it.")
         if decision is None:
             answer.good()
         self.payload = answer.body.get("payload") or self.payload
@@ -761,8 +810,7 @@ class Operation:
         return about if claimed else {**about, "claim": self._body}
 
     def _fact(self, outcome: str, members: Json) -> tuple[str, Json]:
-        said = {"outcome": outcome, **{name: _plain(name, value) for name, value in members.items()}}
-        said = {name: value for name, value in said.items() if value is not None}
+        said = {**_told_with(members, f"{self.type} {self.key}"), "outcome": outcome}
         by = self.token or self._attempt.get("caller_id", "")
         name = f"{self._name}.{hashlib.sha256(by.encode()).hexdigest()[:16]}.outcome"
         return name, {**self._about(), "attempt_id": self._attempt.get("caller_id"), "outcome": said}
@@ -1007,9 +1055,17 @@ class Tieout:
         self.spool.aside(name, "doubled", why)
 
     def _tell(self, name: str, fact: Json, *, patience_s: float | None = None) -> _Answer:
-        attempt = fact["attempt"]
-        body = {"token": attempt["token"], **fact["outcome"]}
-        answer = self._ask("POST", f"attempts/{attempt['id']}/outcome", body, patience_s=patience_s)
+        attempt, said, refusal = fact["attempt"], fact["outcome"], None
+        while True:
+            body = {**said, "token": attempt["token"]}
+            answer = self._ask("POST", f"attempts/{attempt['id']}/outcome", body, patience_s=patience_s)
+            if answer.status not in (400, 413) or said.keys() <= {"outcome"}:
+                break
+            refusal = refusal or Problem(*answer)
+            said = _less(said, answer.body)  # what goes along with an outcome does not undo it
+        if refusal and answer.status not in (400, 413):
+            without = ", ".join(sorted(fact["outcome"].keys() - said.keys()))
+            log.error("%s %s: told without %s: %s", fact["type"], fact["key"], without, refusal)
         if answer.status in (401, 403):
             log.error("%s %s cannot be told: %s", fact["type"], fact["key"], Problem(*answer))
         elif answer.status < 300 or answer.body.get("decision"):
@@ -1041,17 +1097,37 @@ def _run(given: argparse.Namespace) -> int:
     members = {name: getattr(given, name) for name in named}
     tieout = Tieout(when_unreachable="open" if given.open else "closed", patience_s=given.patience_s)
     once = tieout.operation(payload=json.loads(text), heartbeat=True, or_raise=True, **members)
-    with once as op, tempfile.TemporaryDirectory() as folder:
-        reference = Path(folder) / "reference"
-        status = _command(given.command, op, reference)
-        if status == 0:
-            lines = reference.read_text(encoding="utf-8").splitlines() if reference.exists() else []
-            op.succeeded(lines[0] if lines else None)
-        elif op.said is None:
-            rejected = status in given.rejected
-            say = op.rejected if rejected else op.retryable if status in given.retryable else op.uncertain
-            say(error_code=f"exit_{status}", message=f"The command ended with {status}.")
+    folder = tempfile.mkdtemp()
+    try:
+        with once as op:
+            reference = Path(folder) / "reference"
+            status = _command(given.command, op, reference)
+            if status == 0:
+                op.succeeded(_first_line(reference))
+            elif op.said is None:
+                rejected = status in given.rejected
+                say = op.rejected if rejected else op.retryable if status in given.retryable else op.uncertain
+                say(error_code=f"exit_{status}", message=f"The command ended with {status}.")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     return status
+
+
+def _first_line(file: Path) -> str | None:
+    """Return the first line of what a command wrote; what cannot be one is said and left out."""
+    handle = None
+    try:
+        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # else it waits at a pipe
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is no regular file")
+        return os.read(handle, LINE_MAX).partition(b"\n")[0].decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        log.error("There is no reference in $TIEOUT_REFERENCE_FILE: %s.", error)  # noqa: TRY400
+        return None
+    finally:
+        _close(handle)
 
 
 def _flush(given: argparse.Namespace) -> int:
@@ -1065,14 +1141,16 @@ def _command(command: list[str], op: Operation, reference: Path) -> int:
     told = {"TIEOUT_KEY": op.key, "TIEOUT_IDEMPOTENCY_KEY": op.idempotency_key or ""}
     told["TIEOUT_REFERENCE_FILE"] = str(reference)
     held = () if op._lock is None else (op._lock,)
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[subprocess.Popen[bytes] | None] = []
     early: list[int] = []
 
     def forward(number: int, _: FrameType | None) -> None:
-        if running:
-            running[0].send_signal(number)
-        else:
+        if not running:
             early.append(number)
+        elif running[0] is not None and running[0].poll() is None:
+            running[0].send_signal(number)
+        else:  # it has ended, and what came back is being told: it is on disk, and told later
+            op._client._wire.hurried = True
 
     for name in ("SIGTERM", "SIGINT", "SIGHUP"):  # Windows has not all of them
         if hasattr(signal, name):
@@ -1081,6 +1159,7 @@ def _command(command: list[str], op: Operation, reference: Path) -> int:
         process = subprocess.Popen(command, env={**os.environ, **told}, pass_fds=held)
     except OSError as error:
         print(f"tieout: {error}", file=sys.stderr)
+        running.append(None)
         op.retryable(error_code="not_run", message="The command could not be run.")
         return 127
     running.append(process)

@@ -1,13 +1,18 @@
 """The tests' own ground: a database for each test, in the application's role, and a clock that obeys."""
 
+import re
 import subprocess
+import sys
 import urllib.request
+from collections import defaultdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, connections, transaction
 
+from config.environment import ROOT
 from tests.databases import Clock, Database
 from tests.processes import Manage, Server
 
@@ -72,3 +77,29 @@ def test_a_real_server_answers(server: Server) -> None:
     with urllib.request.urlopen(f"{server.url}/accounts/login/", timeout=10) as answer:
         assert answer.status == 200
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_a_file_runs_whole_on_one_core_and_so_do_those_that_share_what_is_dear(tmp_path: Path) -> None:
+    tests = "".join(f"def test_{n}() -> None: ...\n" for n in range(6))
+    for name in ("test_a", "test_b", "of/recipes/test_c", "of/recipes/test_d"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(tests)
+    # As `make test` runs them, by the same hooks.
+    run = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        "-p",
+        "tests.conftest",
+        "-v",
+        "-n",
+        "2",
+    ]
+    ended = subprocess.run([*run, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
+    cores: dict[str, set[str]] = defaultdict(set)
+    for core, place, name in re.findall(r"\[(gw\d)\].* PASSED \S*?(recipes/|)(\w+)\.py::", ended.stdout):
+        cores[place or name].add(core)
+    assert {place: len(of) for place, of in cores.items()} == {"test_a": 1, "test_b": 1, "recipes/": 1}, ended
+    assert len(set().union(*cores.values())) == 2, ended

@@ -436,10 +436,51 @@ def test_a_reference_is_made_text(shop: Shop, given: Any, kept: str) -> None:
     assert shop.files() == []
 
 
+class Silent:
+    """What cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("given", "without"),
+    [
+        (b"MSG-1", "destination_reference: it is text or a whole number, and no bytes."),
+        (["MSG-1"], "destination_reference: it is text or a whole number, and no list."),
+        (True, "destination_reference: it is text or a whole number, and no bool."),
+        ("x" * 201, "destination_reference: Tieout answered 400: "),
+        ("MSG\t1", "destination_reference: Tieout answered 400: "),
+        ("MSG\0", "destination_reference: Tieout answered 400: "),
+        ("\ud800", "destination_reference: Tieout answered 400: "),
+        ("x" * (2 << 20), "destination_reference: Tieout answered 413: "),
+        ({"http_status": 99, "retry_after_s": -1}, "http_status, retry_after_s: Tieout answered 400: "),
+        ({"http_status": float("nan")}, "http_status: "),
+        ({"response": object(), "message": Silent()}, "message: ZeroDivisionError."),
+        ({"answer": "201"}, "answer: Tieout answered 400: "),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_what_goes_along_with_a_success_does_not_undo_it(
+    shop: Shop, caplog: pytest.LogCaptureFixture, given: Any, without: str
+) -> None:
+    """`given` is a reference, or the other members beside one that is well."""
+    key, beside = new_key(), isinstance(given, dict)
+
+    @shop.client().once("reminder.send", key=key, payload=PAYLOAD)
+    def remind(op: client.Operation) -> Any:
+        return op.succeeded("MSG-1", **given) if beside else given
+
+    remind()
+    assert f"reminder.send {key}: told without {without}" in caplog.text
+    assert (stored(key).state, stored(key).destination_reference) == ("completed", "MSG-1" if beside else "")
+    assert shop.files() == []
+
+
 def test_words_are_kept_within_what_tieout_takes(shop: Shop) -> None:
     keys = [new_key(), new_key()]
     with operation(shop, keys[0]) as op:
-        op.rejected(error_code=" not here " + "x" * 200, message="x" * 10_001)
+        op.rejected(error_code=" not here " + "x" * 200, message="\0\ud800" + "x" * 10_001)
     with pytest.raises(Überlauf), operation(shop, keys[1]):
         raise Überlauf
     codes = [Attempt.objects.get(operation__key=key).error_code for key in keys]

@@ -74,6 +74,48 @@ def test_its_exit_status_is_the_outcome_and_is_passed_on(
     assert (attempt(key).outcome, attempt(key).error_code) == (outcome, f"exit_{status}")
 
 
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (
+            r"printf '\377\n' > $TIEOUT_REFERENCE_FILE",
+            "There is no reference in $TIEOUT_REFERENCE_FILE: 'utf-8'",
+        ),
+        (
+            "mkdir $TIEOUT_REFERENCE_FILE",
+            "There is no reference in $TIEOUT_REFERENCE_FILE: it is no regular file.",
+        ),
+        (
+            "mkfifo $TIEOUT_REFERENCE_FILE",
+            "There is no reference in $TIEOUT_REFERENCE_FILE: it is no regular file.",
+        ),
+        (
+            "ln -s reference $TIEOUT_REFERENCE_FILE",
+            "There is no reference in $TIEOUT_REFERENCE_FILE: [Errno 40]",
+        ),
+        (
+            r"printf 'MSG\t1' > $TIEOUT_REFERENCE_FILE",
+            "told without destination_reference: Tieout answered 400",
+        ),
+        ("yes | tr -d '\n' | head -c 9999 > $TIEOUT_REFERENCE_FILE", "told without destination_reference"),
+        ("rm -r ${TIEOUT_REFERENCE_FILE%/*}", ""),
+    ],
+)
+def test_a_success_stands_whatever_it_wrote_as_its_reference(shop: Shop, script: str, words: str) -> None:
+    key = new_key()
+    status, said = ran(shop, "run", "reminder.send", key, "--", "sh", "-c", script)
+    assert (status, attempt(key).outcome, shop.files()) == (0, "succeeded", [])
+    assert Operation.objects.get(key=key).destination_reference == ""
+    assert words in said and bool(said) == bool(words)
+
+
+def test_the_first_line_is_the_reference_whatever_comes_after_it(shop: Shop) -> None:
+    key = new_key()
+    script = r"printf 'MSG-1\r\n\377' > $TIEOUT_REFERENCE_FILE"
+    assert ran(shop, "run", "reminder.send", key, "--", "sh", "-c", script) == (0, "")
+    assert Operation.objects.get(key=key).destination_reference == "MSG-1"
+
+
 def test_a_command_that_is_not_there_was_not_done(shop: Shop) -> None:
     key = new_key()
     assert ran(shop, "run", "reminder.send", key, "--", "/no/such/program")[0] == 127
@@ -104,6 +146,21 @@ def test_a_signal_reaches_the_command_and_its_end_is_told(shop: Shop) -> None:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     assert (process.returncode, attempt(key).outcome) == (143, "uncertain")
+
+
+def test_a_signal_ends_the_telling_and_what_came_back_waits_on_disk(shop: Shop) -> None:
+    key = new_key()
+    with way_to(shop) as way:
+        way.cut("/outcome")
+        told = {"TIEOUT_URL": way.url}
+        process = command(shop, "run", "reminder.send", key, "--patience", "600", "--", "true", **told)
+        until(lambda: shop.files(".outcome"), what="What came back, on disk")
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+        assert (process.returncode, "told later" in said) == (0, True)
+        way.mend()
+        assert ran(shop, "flush", **told) == (0, "All is told.\n")
+    assert attempt(key).outcome == "succeeded"
 
 
 def test_a_system_without_a_signal_runs_it_all_the_same(shop: Shop) -> None:

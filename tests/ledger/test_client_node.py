@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import uuid
 
 import pytest
 
@@ -55,6 +56,10 @@ const works = {
   silent: () => {},
   number: (op) => op.succeeded(4711),
   long_reference: (op) => op.succeeded("x".repeat(201)),
+  tab: () => "INV\\t1",
+  bytes: () => Buffer.from("INV-1"),
+  circle: (op) => op.succeeded("INV-1", { response: globalThis }),
+  unknown_member: (op) => op.succeeded("INV-1", { answer: 201, outcome: "rejected", message: "\\0\\ud800" }),
   wordy: (op) => op.rejected({ error_code: " not here ", message: "x".repeat(10001) }),
   twice: async (op) => { await op.succeeded("A-1"); await op.rejected(); },
   long: async (op) => {
@@ -185,10 +190,39 @@ def test_once_returns_the_reference_or_throws(shop: Shop) -> None:
     assert again == "hold null null" and warned.startswith(f"tieout: ticket.open {refused}: hold. ")
 
 
-def test_a_report_that_tieout_refuses_is_thrown_and_stays_for_a_person(shop: Shop) -> None:
-    assert ran(shop, new_key(), WORK="long_reference").startswith("Problem false Tieout answered 400")
-    (name,) = shop.files()
-    assert name.endswith(".outcome.refused")
+@pytest.mark.parametrize(
+    ("work", "reference", "without"),
+    [
+        ("long_reference", "", "destination_reference: Tieout answered 400"),
+        ("tab", "", "destination_reference: Tieout answered 400"),
+        ("bytes", "", "destination_reference: it is text or a whole number."),
+        ("circle", "INV-1", "response: Converting circular structure"),
+        ("unknown_member", "INV-1", "answer: Tieout answered 400"),
+    ],
+)
+def test_what_goes_along_with_a_success_does_not_undo_it(
+    shop: Shop, work: str, reference: str, without: str
+) -> None:
+    key = new_key()
+    assert f"tieout: ticket.open {key}: told without {without}" in ran(shop, key, WORK=work, ONCE="1")
+    assert (outcome(key)[0], shop.files()) == ("succeeded", [])
+    assert Operation.objects.get(key=key).destination_reference == reference
+
+
+def test_a_report_that_tieout_refuses_stays_for_a_person(shop: Shop) -> None:
+    key = new_key()
+    with way_to(shop) as way:
+        away = {"TIEOUT_URL": way.url, "PATIENCE": "0.2"}
+        way.cut("/outcome")
+        ran(shop, key, **away)
+        (name,) = shop.files(".outcome")
+        kept = json.loads((shop.spool / name).read_text())
+        kept["attempt"]["id"] = str(uuid.uuid4())
+        (shop.spool / name).write_text(json.dumps(kept))
+        way.mend()
+        said = ran(shop, key, FLUSH="1", **away)
+    assert json.dumps([f"{name}.refused"]) in said
+    assert "Look at it, then remove it." in said
 
 
 def test_away_nothing_is_done_and_what_came_back_waits_on_disk(shop: Shop) -> None:
@@ -231,12 +265,15 @@ def begun(shop: Shop, key: str) -> "subprocess.Popen[str]":
 
 def test_what_is_begun_unasked_here_meanwhile_is_not_begun_again(shop: Shop) -> None:
     key = new_key()
-    name = hashlib.sha256(f"{shop.api.server.url}\nticket.open\n{key}".encode()).hexdigest()[:32]
-    said = ran(shop, key, OPENED=str(shop.spool / f"{name}.open"))
+    said = ran(shop, key, OPENED=str(shop.spool / f"{name_of(shop, key)}.open"))
     assert said.startswith("wait null")
     assert f"tieout: ticket.open {key}: wait. What was done for it is not told" in said
     assert Attempt.objects.get(operation__key=key).started_at is None
     assert shop.books.effects(key) == 0
+
+
+def name_of(shop: Shop, key: str) -> str:
+    return hashlib.sha256(f"{shop.api.server.url}\nticket.open\n{key}".encode()).hexdigest()[:32]
 
 
 def test_what_nobody_came_back_for_is_swept_away(shop: Shop) -> None:
@@ -249,9 +286,14 @@ def test_what_nobody_came_back_for_is_swept_away(shop: Shop) -> None:
     assert [path.name for path in shop.spool.iterdir()] == ["kept.claim"]
 
 
-@pytest.mark.parametrize("broken", ["file", "shared", "garbled"])
+@pytest.mark.parametrize("broken", ["file", "shared", "dangling", "garbled"])
 def test_a_spool_that_cannot_be_used_is_said(shop: Shop, broken: str) -> None:
     key = new_key()
+    if broken == "dangling":
+        shop.spool.mkdir(mode=0o700)
+        (shop.spool / f"{name_of(shop, key)}.claim").symlink_to("nothing")
+        assert ran(shop, key).startswith("SpoolError false")
+        return
     if broken != "garbled":
         shop.spool.write_text("no folder") if broken == "file" else shop.spool.mkdir()
         shop.spool.chmod(0o770)

@@ -1,13 +1,19 @@
 """The one-file Python client while Tieout is away: closed, open, and what stands on disk meanwhile."""
 
+import hashlib
 import os
 import shutil
 import signal
+import socket
 import ssl
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +28,7 @@ from tests.doors import api as api
 from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.doors import serving as serving
-from tests.ledger.wires import certificate
+from tests.ledger.wires import answering, certificate
 from tests.ledger.wires import serving as wired
 from tests.workers import until
 
@@ -146,9 +152,17 @@ def test_words_of_another_tieout_stay_for_that_one(shop: Shop) -> None:
 
 
 def test_words_that_tieout_refuses_stay_for_a_person(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    key = new_key()
-    with reminder(shop.client(), key) as op, pytest.raises(client.Problem, match="400"):
-        op.succeeded("x" * 201)
+    key, gone, whole = new_key(), answering(b'{"detail": "Gone."}', "404 Not Found"), forwarding(shop)
+
+    def handle(connection: socket.socket, request: bytes) -> None:
+        (gone if b"/outcome " in request else whole)(connection, request)
+
+    with (
+        wired(handle) as wire,
+        reminder(shop.client(url=wire.url), key) as op,
+        pytest.raises(client.Problem, match="404"),
+    ):
+        op.succeeded("MSG-1")
     assert (op.said, state(key)) == ("succeeded", "running")
     (name,) = shop.files()
     assert name.endswith(".outcome.refused")
@@ -365,6 +379,48 @@ def say_into_nothing(op: client.Operation, shop: Shop, way: Way) -> None:
 def break_spool(shop: Shop) -> None:
     shutil.rmtree(shop.spool)
     shop.spool.write_text("full")
+
+
+@pytest.mark.parametrize("way", ["used up", "dangling"])
+def test_a_claim_that_stays_in_the_way_is_said_and_not_asked_for_for_ever(shop: Shop, way: str) -> None:
+    key = new_key()
+    with tempfile.TemporaryDirectory() as place, ExitStack() as locked:
+        folder, tieout = Path(place), shop.client(spool=place)
+        with reminder(tieout, new_key()) as op:
+            (used,) = (path.read_bytes() for path in folder.glob("*.claim"))
+            op.succeeded()
+        claim = folder / claim_of(shop, key)
+        if way == "used up":  # as a kill leaves it after the outcome was told
+            claim.write_bytes(used)
+            locked.enter_context(unwritable(folder))
+        else:
+            claim.symlink_to("nothing")
+        words = "cannot be written" if way == "used up" else "Look at it, then remove it"
+        with pytest.raises(client.SpoolError, match=words), reminder(tieout, key):
+            pytest.fail("What is claimed could not be kept.")
+    assert state(key) is None
+
+
+def claim_of(shop: Shop, key: str) -> str:
+    about = f"{shop.api.server.url}\nreminder.send\n{key}"
+    return f"{hashlib.sha256(about.encode()).hexdigest()[:32]}.claim"
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    """Let nothing in a folder be written or removed; root, who may always, is nobody for that while."""
+    root, nobody = os.geteuid() == 0, 65534
+    for path in (folder, *folder.iterdir()) if root else ():
+        os.chown(path, nobody, -1)
+    folder.chmod(0o500)
+    try:
+        if root:
+            os.seteuid(nobody)
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o700)
 
 
 def test_a_garbled_file_is_set_aside_and_said_and_its_operation_is_not_done(
