@@ -17,11 +17,22 @@ from django_htmx.http import HttpResponseClientRedirect
 from ledger.rules.errors import TieoutError
 
 Right = Literal[
-    "look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask", "approve", "resume", "redeliver"
+    "look",
+    "check",
+    "permit",
+    "withdraw",
+    "attest",
+    "end",
+    "cancel",
+    "correct",
+    "ask",
+    "approve",
+    "resume",
+    "redeliver",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
-    {"look", "check", "permit", "withdraw", "attest", "end", "cancel", "ask"}
+    {"look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "ask"}
 )
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),

@@ -3,16 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ledger.actions import Draft
 from ledger.rules.answering import overrides
 from ledger.rules.approvals import Ask
 from ledger.rules.decisions import new_generation
 from ledger.rules.guarantees import day
 from ledger.rules.leaves import CALLERS_PERMIT, SITTING, Action
 from ledger.rules.states import DOUBT, State
-from review import amounts, asked, wording
+from review import amounts, asked, correcting, wording
+from review.correcting import Sheet
 from review.instants import instant, span
 from review.reading import Reading
 
+CHANGES_SHOWN = 20
 FROZEN = "Not covered: a sender frozen between its check and its send."
 
 
@@ -37,6 +40,8 @@ class Question:
     note_bold: str = ""
     reference: bool = False
     leads: tuple[tuple[str, str], ...] = ()
+    by_hand: bool = False
+    """Whether it asks where and when somebody looked."""
     small: str = ""
 
 
@@ -111,8 +116,41 @@ def _override(reading: Reading) -> Question:
         leads=tuple(
             (ask, leave.why.text) for ask, leave in overrides(reading.facts).items() if leave.allowed
         ),
+        by_hand=True,
         small=_asks(reading, Action.OVERRIDE),
     )
+
+
+def correction(reading: Reading, sheet: Sheet, draft: Draft) -> Question:
+    """Return the dialog of a written correction: where it goes, how much, and each value that changes."""
+    changed, new = correcting.changes(sheet, draft), draft.prepared
+    facts = [one for one in _whom(reading) if one.name != "Amount"]
+    before, after = (amounts.whole(one.amount, one.currency) for one in (reading.operation, new))
+    facts += [Fact("Amount", after or "none", "" if before == after else f"was {before or 'none'}")]
+    facts += [Fact("Key", "A new one", new.key, mono=True)]
+    facts += [Fact(one.place, one.after, f"was {one.before}") for one in changed[:CHANGES_SHOWN]]
+    if more := len(changed) - CHANGES_SHOWN:
+        facts += [Fact("And", f"{more} more values")] if more > 0 else []
+    doubt, can_undo = reading.takes_two(Action.CORRECT), reading.operation.after_id is None
+    needs = f"Nothing happens yet: it needs {reading.second}." if doubt else ""
+    return Question(
+        f"Correct the {reading.noun}: make a new one in its place?",
+        facts,
+        " ".join(_follows(reading, sheet)),
+        by_hand=doubt,
+        small=needs or ("Ten seconds to undo" if can_undo else ""),
+    )
+
+
+def _follows(reading: Reading, sheet: Sheet) -> Iterator[str]:
+    """Say what happens to both, and what could go wrong."""
+    yield reading.door(Action.CORRECT).why
+    if not reading.facts.by_tieout:
+        yield "Its automation claims the new one by its key, and gets this payload."
+    if reading.facts.in_doubt:
+        yield f"If the first one arrived all the same, {reading.there} would hold both."
+    if still := correcting.left_behind(sheet):
+        yield f"The amount changes, and this says it as it was: {', '.join(still)}."
 
 
 def _answer(reading: Reading, action: Action) -> Question:

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 
@@ -10,6 +11,7 @@ from ledger.destinations import lookups
 from ledger.models import Approval, Lookup, Operation, Pause, Permit
 from ledger.rules import actors
 from ledger.rules.approvals import Ask
+from ledger.rules.leaves import UNDO
 from reconcile.histories import looking
 from reconcile.models import Repeat
 from review import checking
@@ -60,7 +62,7 @@ def allow(operation: Operation, *, person: User, reason: str, command_id: uuid.U
 
 
 def withdraw(operation: Operation, *, person: User, command_id: uuid.UUID) -> None:
-    """Take an unspent permit back."""
+    """Take an unspent permit back, or a correction before it goes out."""
     require(person, "withdraw")
     actions.withdraw(
         operation.pk, actor=actors.person(person.get_username()), reason=UNDONE, command_id=command_id
@@ -95,6 +97,26 @@ def cancel(operation: Operation, *, person: User, reason: str, command_id: uuid.
     actions.cancel(
         operation.pk, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
     )
+
+
+def correct(
+    operation: Operation,
+    *,
+    person: User,
+    reason: str,
+    command_id: uuid.UUID,
+    meant: actions.Correction,
+    revision: int,
+    who: str = "",
+    risk: actions.Risk | None = None,
+) -> Operation | Approval:
+    """Make a correction, which can be undone for ten seconds; or, with a risk, ask a second person for it."""
+    require(person, "correct")
+    given: dict[str, Any] = {"actor": actors.person(person.get_username()), "reason": reason, "who": who}
+    given |= {"command_id": command_id, "revision": revision}
+    if risk is None:
+        return actions.correct(operation.pk, meant, wait=UNDO, **given)[0]
+    return actions.correct_in_doubt(operation.pk, meant, risk=risk, **given)[0]
 
 
 def resume(pause: Pause, *, person: User, reason: str, command_id: uuid.UUID) -> Pause:

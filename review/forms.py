@@ -72,6 +72,23 @@ class ApproveForm(AnswerForm):
         self.fields["reason"].required = False
 
 
+class CorrectForm(ReasonForm):
+    """A correction that was written and read: why, and for whom where that is somebody else."""
+
+    draft = forms.CharField(widget=forms.HiddenInput)
+    who = forms.CharField(required=False, max_length=150)
+
+
+class CorrectInDoubtForm(CorrectForm):
+    """The same of what may have happened: where and when it was looked for, and why not to wait for proof."""
+
+    where = forms.CharField(max_length=200, error_messages={"required": "Write where you looked."})
+    looked_at = LocalInstant(error_messages={"required": "Write the date and the time at which you looked."})
+    risk = forms.CharField(
+        max_length=REASON_MAX, error_messages={"required": "Write why it does not wait for proof."}
+    )
+
+
 class CommandForm(forms.Form):
     """One click without words."""
 

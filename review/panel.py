@@ -9,7 +9,7 @@ from django.urls import reverse
 from ledger.models import Operation, Pause
 from ledger.rules.leaves import SITTING, Action
 from ledger.rules.seven import seven
-from ledger.rules.states import State
+from ledger.rules.states import State, Verdict
 from review import amounts, beside, sentences, timeline, trail, window, wording
 from review.instants import instant, say
 from review.reading import Door, Reading
@@ -21,6 +21,7 @@ SLUGS = {
     Action.CONFIRM_REFERENCE: "operation-confirm-with-reference",
     Action.DID_NOT_HAPPEN: "operation-did-not-happen",
     Action.CANCEL: "operation-cancel",
+    Action.CORRECT: "operation-correct",
     Action.OVERRIDE: "operation-override",
     Action.APPROVE: "operation-approve",
     Action.REFUSE: "operation-refuse",
@@ -74,6 +75,8 @@ class Panel:
     timeline: list[timeline.Entry]
     cut: bool
     trail: list[trail.Line]
+    linked: list[tuple[Operation, wording.Badge]]
+    """What it corrects, or its corrections."""
     related: list[tuple[Operation, wording.Badge]]
     order: list[tuple[Operation, wording.Badge, str]]
     undo_left: int
@@ -116,7 +119,8 @@ def panel(reading: Reading) -> Panel:
         timeline=timeline.entries(reading),
         cut=timeline.cut(reading),
         trail=[trail.line(event, there=reading.there) for event in reading.events],
-        related=[(other, _related_badge(other)) for other in reading.related],
+        linked=[(other, wording.badge(State(other.state))) for other in reading.linked],
+        related=[(other, _related_badge(other)) for other in reading.related if other not in reading.linked],
         order=list(_order(reading)),
         undo_left=_undo_left(reading),
         pause=reading.pause if _concerned(reading) else None,
@@ -132,15 +136,15 @@ def _front(reading: Reading) -> list[Action]:
         return _answers(reading)
     match reading.state:
         case State.RUNNING | State.PENDING:
-            return []
+            return [Action.UNDO] if reading.facts.waits_for_undo(reading.now) else []
         case State.COMPLETED:
-            return [Action.CHECK]
+            return _looks(reading)
     if reading.facts.cancelled:
         return []
     latest = reading.facts.latest
     first = [Action.SEND_AGAIN, Action.CHECK] if reading.facts.has_lookup else [Action.SEND_AGAIN]
     if reading.trouble is not None:
-        return [Action.CHECK]
+        return _looks(reading)
     if reading.state is State.FAILED and latest is not None and latest.refused_itself:
         return [Action.CORRECT, *first]
     if reading.facts.has_lookup:
@@ -149,6 +153,12 @@ def _front(reading: Reading) -> list[Action]:
     if reading.state is not State.UNCERTAIN:
         return [*first, *override]
     return [Action.SEND_AGAIN, Action.CONFIRM_REFERENCE, *override]
+
+
+def _looks(reading: Reading) -> list[Action]:
+    """Return what stands under what is there; one record that is not as meant may be corrected."""
+    differs = reading.trouble is Verdict.DIFFERS
+    return [Action.CHECK, Action.CORRECT] if differs else [Action.CHECK]
 
 
 def _answers(reading: Reading) -> list[Action]:
@@ -174,7 +184,7 @@ def _ways(reading: Reading) -> list[Action]:
 
 def _primary(reading: Reading) -> Action | None:
     """Return the one next action."""
-    if reading.allowed is not None:
+    if reading.allowed is not None or reading.facts.waits_for_undo(reading.now):
         return Action.UNDO
     if reading.state not in (State.UNCERTAIN, State.FAILED):
         return None
@@ -183,10 +193,10 @@ def _primary(reading: Reading) -> Action | None:
         return next((action for action in answers if reading.door(action).open), None)
     settled = reading.state is State.FAILED and reading.operation.held_at is None
     asks = (Action.SEND_AGAIN,) if settled else (Action.SEND_AGAIN, Action.CHECK, Action.CONFIRM_REFERENCE)
-    for action in asks:
-        if action in _front(reading) and reading.door(action).open:
-            return action
-    return None
+    front = _front(reading)
+    # What was refused for what it says would be refused again.
+    first = (Action.CORRECT,) if front[:1] == [Action.CORRECT] and not settled else ()
+    return next((action for action in (*first, *asks) if action in front and reading.door(action).open), None)
 
 
 def _buttons(reading: Reading, shown: list[Action]) -> list[Button]:
@@ -236,9 +246,10 @@ def _concerned(reading: Reading) -> bool:
 
 
 def _undo_left(reading: Reading) -> int:
-    """Return the whole seconds in which a person's permit has not taken effect yet."""
-    permit = reading.allowed
-    return max(ceil((permit.effective_at - reading.now).total_seconds()), 0) if permit else 0
+    """Return the whole seconds in which what a person allowed, or corrected, can be undone."""
+    waits = reading.facts.next_try_at if reading.facts.waits_for_undo(reading.now) else None
+    until = reading.allowed.effective_at if reading.allowed else waits
+    return max(ceil((until - reading.now).total_seconds()), 0) if until else 0
 
 
 def _order(reading: Reading) -> Iterator[tuple[Operation, wording.Badge, str]]:

@@ -21,7 +21,7 @@ from ledger.models import (
     TieoutNow,
     database_now,
 )
-from ledger.rules.answering import answers
+from ledger.rules.answering import answers, corrects_in_doubt
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
@@ -36,8 +36,6 @@ RELATED_SHOWN = 10
 ON_A_REPORT = (CaseKind.THERE_AFTER_ALL, CaseKind.SEVERAL)
 """Cases that a late report may have opened."""
 
-BY_AUTOMATION = "A correction is a new operation with a key of its own; the automation hands it over."
-
 RIGHT: dict[Action, access.Right] = {
     Action.CHECK: "check",
     Action.SEND_AGAIN: "permit",
@@ -45,7 +43,7 @@ RIGHT: dict[Action, access.Right] = {
     Action.CONFIRM_REFERENCE: "attest",
     Action.DID_NOT_HAPPEN: "end",
     Action.CANCEL: "cancel",
-    Action.CORRECT: "permit",
+    Action.CORRECT: "correct",
     Action.OVERRIDE: "ask",
     Action.APPROVE: "approve",
     Action.REFUSE: "approve",
@@ -177,13 +175,16 @@ class Reading:
     def takes_two(self, action: Action) -> bool:
         """Say whether an action only asks a second person."""
         above = action in (Action.CONFIRM_REFERENCE, Action.DID_NOT_HAPPEN)
+        if action is Action.CORRECT:
+            return self.state is State.UNCERTAIN
         return action is Action.OVERRIDE or (above and actions.needs_second(self.operation))
 
     @property
     def live(self) -> bool:
         """Say whether something is about to change by itself, so that the page looks again."""
         looked_up = self.state is State.UNCERTAIN and self.operation.held_at is None
-        return self.state is State.RUNNING or self.permit is not None or looked_up
+        going = self.permit is not None or self.facts.waits_for_undo(self.now)
+        return self.state is State.RUNNING or going or looked_up
 
     @property
     def mark(self) -> str:
@@ -198,18 +199,23 @@ class Reading:
         """What this person may do now, as far as their role goes."""
         seen, actor = actions.lookup_fact(self.sitting), self.person.get_username()
         answering = answers(self.facts, self.now, sitting=seen, actor=actor)
-        return leaves(self.facts, self.now, sitting=seen) | answering
+        found = leaves(self.facts, self.now, sitting=seen) | answering
+        if self.takes_two(Action.CORRECT):
+            found[Action.CORRECT] = corrects_in_doubt(self.facts, self.now)
+        return found
 
     def door(self, action: Action) -> Door:
         """Return one thing to do as this person finds it."""
         leave = self.leaves[action] if action is not Action.SEND_AGAIN else self._send_again
-        if action is Action.CORRECT and leave.allowed:
-            return Door(action, self.words(action), open=False, why=BY_AUTOMATION)
         if not access.may(self.person, RIGHT[action]):
             return Door(action, self.words(action), open=False, why=access.lacking(self.person))
         why = say(leave.why, self.now)
         if leave.allowed and self.takes_two(action):
-            two = "" if action is Action.OVERRIDE else f" {asked.why_two(self.operation, override=False)}"
+            two = (
+                ""
+                if action in (Action.OVERRIDE, Action.CORRECT)
+                else f" {asked.why_two(self.operation, override=False)}"
+            )
             why = f"{why}{two} Needs {self.second}."
         return Door(action, self.words(action), open=leave.allowed, why=why)
 
@@ -301,7 +307,8 @@ def _linked(operation: Operation) -> list[Operation]:
         return [operation.corrects]
     if operation.corrected_at is None:
         return []
-    return list(operation.corrections.order_by("correction_number"))
+    made = operation.corrections.select_related("operation_type__destination")
+    return list(made.order_by("correction_number"))
 
 
 def _followers(operation: Operation) -> list[Operation]:

@@ -123,7 +123,8 @@ def stopped(reading: Reading) -> str:
     if reading.trouble is Verdict.SEVERAL:
         what = f"Stop: likely duplicates. Keep one, reverse the others in {there}, then check again."
     else:
-        what = f"Put it right in {there}, then check again."
+        new = f"a new {reading.noun} is made, and what stands there stays until it is reversed."
+        return f"Put it right in {there}, then check again. Or correct it here: {new}"
     return f"{what} Doing it from here comes with linked corrections."
 
 

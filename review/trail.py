@@ -89,6 +89,7 @@ def line(event: Event, *, there: str) -> Line:
     did = did.replace("{told}", _told(event.data))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
     # Nobody is asked for a reason to look, or to take a permit back in time.
-    said = wording.is_person(event.actor) and event.kind not in ("looked", "withdrawn")
+    unasked = event.kind in ("looked", "withdrawn") or event.reason == UNDONE
+    said = wording.is_person(event.actor) and not unasked
     reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
     return Line(event.at, who, did, reason, said=said)

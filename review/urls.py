@@ -4,6 +4,7 @@ from django.urls import path
 
 from review.views import (
     approvals,
+    corrections,
     decisions,
     deliveries,
     histories,
@@ -20,6 +21,7 @@ urlpatterns = [
     path("operations/<uuid:uid>/", operation.show, name="operation"),
     path("operations/<uuid:uid>/check/", operation.check, name="operation-check"),
     path("operations/<uuid:uid>/undo/", operation.undo, name="operation-undo"),
+    path("operations/<uuid:uid>/correct/", corrections.correct, name="operation-correct"),
     *(
         path(f"operations/<uuid:uid>/{way}/", decisions.decide, {"way": way}, name=f"operation-{way}")
         for way in decisions.DECISIONS

@@ -75,6 +75,12 @@
 		}
 	});
 
+	/* what differs is marked at the server too, once it is reviewed */
+	document.addEventListener("input", ({ target }) => {
+		const mark = target.parentElement?.querySelector("[data-changed]");
+		if (mark) mark.hidden = target.value === target.closest("td").dataset.was;
+	});
+
 	/* one click is one command at the server too; this only spares the second request */
 	document.addEventListener("submit", (event) => {
 		const form = event.target;

@@ -6,7 +6,7 @@ from ledger.actions.asking import needs_second
 from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
-from ledger.actions.correcting import Correction, correct
+from ledger.actions.correcting import Correction, Draft, correct, drafted
 from ledger.actions.drilling import (
     begin_drill,
     drilled,
@@ -47,6 +47,7 @@ __all__ = [
     "EXTENDED",
     "Claimed",
     "Correction",
+    "Draft",
     "Reply",
     "Report",
     "Risk",
@@ -66,6 +67,7 @@ __all__ = [
     "correct_in_doubt",
     "correction_of",
     "corrections_of",
+    "drafted",
     "drilled",
     "end",
     "end_drill",

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -69,6 +69,8 @@ class Ordered:
     command_id: uuid.UUID | None
     approval: str = ""
     """The second person's word that it stands on, where it needs one."""
+    wait: timedelta = timedelta()
+    """For how long it can be undone before it goes out."""
 
     def told(self, **more: object) -> dict[str, Any]:
         """Return an event's data; `who` is a name that the actor gave, and proves nothing."""
@@ -93,18 +95,22 @@ def correct(
     reason: str,
     who: str = "",
     command_id: uuid.UUID | None = None,
+    revision: int | None = None,
+    wait: timedelta = timedelta(),
 ) -> tuple[Operation, bool]:
     """Make the correction of an operation, and say whether it is new; one that waits is cancelled with it.
 
-    The same words again, or the same command, are the same correction. Raises NotNow, NeedsOverride, InFlight
-    and CorrectionOpen where it is not open, NothingToCorrect, PayloadChanged where a command is used again
-    for something else, and LostRace.
+    The same words again, or the same command, are the same correction. `revision`: that of the operation as
+    its corrector saw it; `wait`: how long nothing is sent, for it can be undone until then. Raises NotNow,
+    NeedsOverride, InFlight and CorrectionOpen where it is not open, NothingToCorrect, PayloadChanged where a
+    command is used again for something else, and LostRace where it is no longer as it was seen.
     """
-    order = Ordered(actor, given(reason), redact_name(who), command_id)
+    order = Ordered(actor, given(reason), redact_name(who), command_id, wait=wait)
     with locked_with_latest(operation_id) as (operation, now):
         again = _asked_before(operation, meant, order)
         if again is not None:
             return again, False
+        require_unmoved(operation, revision)
         known = facts(operation)
         require_open(known, leaves(known, now, sitting=None)[Action.CORRECT])
         return correct_locked(operation, now, meant=meant, order=order), True
@@ -202,6 +208,12 @@ def require_open(known: Facts, leave: Leave, *, override: bool = False) -> None:
     raise kind(str(leave.why), sentence=leave.why)
 
 
+def require_unmoved(operation: Operation, revision: int | None) -> None:
+    """Raise LostRace where a locked operation is no longer as a person saw it; None asks for nothing."""
+    if revision is not None and revision != operation.revision:
+        raise LostRace("It has changed since you opened the form. See where it stands now, and decide again.")
+
+
 def _next_key(operation: Operation, latest: Operation | None) -> tuple[int, str]:
     """Return the next number whose key nobody has handed over as an operation of its own."""
     number = (latest.correction_number or 0) + 1 if latest is not None else 1
@@ -284,7 +296,7 @@ def _insert(
                 leaf_digests=prepared.leaf_digests(),
                 payload_sealed=prepared.sealed(),
                 idempotency_key=key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
-                next_try_at=now if operation.after_id is None else None,
+                next_try_at=now + order.wait if operation.after_id is None else None,
                 after_id=operation.after_id,
                 corrects=operation,
                 correction_number=number,

@@ -20,6 +20,7 @@ from ledger.actions.correcting import (
     locked_with_latest,
     made_by,
     require_open,
+    require_unmoved,
     said_already,
 )
 from ledger.actions.reading import facts
@@ -52,6 +53,7 @@ def correct_in_doubt(
     reason: str,
     who: str,
     command_id: uuid.UUID | None = None,
+    revision: int | None = None,
 ) -> tuple[Operation | Approval, bool]:
     """Ask a second person for the correction of an operation in doubt, and say whether that is new.
 
@@ -64,6 +66,7 @@ def correct_in_doubt(
         before = _asked_before(operation, meant, order)
         if before is not None:
             return before, False
+        require_unmoved(operation, revision)
         known = facts(operation)
         require_open(known, corrects_in_doubt(known, now), override=True)
         require_late_enough(known, risk.looked_at, now)

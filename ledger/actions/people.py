@@ -84,7 +84,7 @@ def permit_locked(
 
 
 def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> None:
-    """Take an unspent permit back; the operation is where it was before."""
+    """Take an unspent permit back, or cancel a correction that has not gone out yet."""
     reason = given(reason)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="withdraw", actor=actor):
@@ -92,7 +92,8 @@ def withdraw(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUI
         open_permit = operation.permits.open().first()
         require(operation, Action.UNDO, actor=actor, now=now)
         if open_permit is None:
-            raise NotNow("There is no permit to withdraw.")
+            cancel_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
+            return
         resolving.withdraw_locked(
             operation, open_permit, actor=actor, reason=reason, now=now, command_id=command_id
         )

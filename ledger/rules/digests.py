@@ -35,6 +35,7 @@ __all__ = [
     "idempotency_key",
     "key_id_of",
     "leaf_digests",
+    "leaves",
     "payload_digest",
     "same",
 ]
@@ -138,7 +139,7 @@ def leaf_digests(
     if written is not None:
         digests[AMOUNT] = _leaf(secret, _place(AMOUNT), written)
         digests[CURRENCY] = _currency(secret, currency or "")
-    for number, (path, value) in enumerate(_leaves(payload, ())):
+    for number, (path, value) in enumerate(leaves(payload)):
         if number >= MAX_LEAVES:
             raise TooLarge(f"The payload has more than {MAX_LEAVES} values.")
         where, place = _written(path)
@@ -236,13 +237,14 @@ def _place(place: str | Segments) -> bytes:
     return json.dumps(place).encode()
 
 
-def _leaves(value: object, path: Segments) -> Iterator[tuple[Segments, object]]:
+def leaves(value: object, path: Segments = ()) -> Iterator[tuple[Segments, object]]:
+    """Yield each value of a payload with its path; an empty object or list counts as one."""
     # Positions stay numbers and names stay text, so that ["a"] and {"0": "a"} have different digests.
     if isinstance(value, dict) and value:
         for name, member in value.items():
-            yield from _leaves(member, (*path, name))
+            yield from leaves(member, (*path, name))
     elif isinstance(value, _LISTS) and value:
         for index, item in enumerate(value):
-            yield from _leaves(item, (*path, index))
+            yield from leaves(item, (*path, index))
     else:
         yield path, value

@@ -166,6 +166,11 @@ class Facts:
         """Whether a case is open: a person decides."""
         return self.held_at is not None
 
+    def waits_for_undo(self, now: datetime) -> bool:
+        """Say whether it is a correction that nobody has tried, and nobody may try yet."""
+        fresh = self.is_correction and self.state is State.PENDING and not self.attempts and not self.held
+        return fresh and self.next_try_at is not None and now < self.next_try_at
+
     @property
     def tried_in_doubt(self) -> bool:
         """Whether any attempt may have had an effect."""

@@ -106,6 +106,10 @@ def _check(facts: Facts) -> Leave:
 
 
 def _undo(facts: Facts, now: datetime) -> Leave:
+    if facts.permit is None and facts.waits_for_undo(now):
+        return yes("Cancels it before it is sent; what it corrects stays as it is.", facts.next_try_at)
+    if facts.permit is None and facts.is_correction and facts.state in UNFINISHED:
+        return no("Too late to undo: the ten seconds are over.")
     if facts.permit is None or not facts.permit.by_person:
         return no("There is no permit to withdraw.")
     if facts.state is State.RUNNING:

@@ -26,6 +26,8 @@ _NAMES = (
     r"|card[ _-]?number|cvv|cvc"
 )
 
+_SECRET_NAME = re.compile(rf"{_NAMES}|authorization|cookie", re.IGNORECASE)
+
 # A quote as it stands in text, JSON within JSON, HTML and URLs; a value ends at the same kind of quote.
 _QUOTE = r"\\*[\"']|&(?:quot|apos|\#0?3[49]|\#x2[27]);|%2[27]|\\+u002[27]"
 _IS = rf"(?:{_QUOTE})?\s*(?:[:=>]|=>|%3[ad]|&gt;)\s*+(?!\[redacted\])"
@@ -62,6 +64,12 @@ _SIGNS = rf"[:=>%&@_]|eyj|xox|akia|-----begin|bearer|basic|{_NAMES}|\d(?:[ \u00a
 _SUSPECT = re.compile(_SIGNS, re.IGNORECASE)
 # ASCII has one small letter for each capital one: a pattern that looks for one takes a third of the time.
 _SUSPECT_SMALL = re.compile(_SIGNS)
+
+
+def is_secret(name: str, text: str) -> bool:
+    """Say whether a value is nobody's to read, by what it is called or by its pattern."""
+    plain = _printable(text)
+    return _SECRET_NAME.search(name) is not None or _by_pattern(plain) != plain
 
 
 def redact_text(text: str, limit: int = 300) -> str:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from ledger.models import Operation, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.facts import Sentence
+from ledger.rules.states import State
 from review import deciding, panel
 from review.access import people_only
 from review.forms import CommandForm
@@ -58,14 +59,15 @@ def check(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @people_only
 @require_POST
 def undo(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """Take a permit back that is not spent yet."""
+    """Take back a permit that is not spent yet, or a correction that has not gone out."""
     operation = found(uid)
     form = CommandForm(request.POST)
     try:
         if form.is_valid():
             command_id = form.cleaned_data["command_id"]
             deciding.withdraw(operation, person=person(request), command_id=command_id)
-            messages.success(request, "Undone: the permit is withdrawn, and nothing was sent by it.")
+            what = "correction is cancelled" if operation.state == State.PENDING else "permit is withdrawn"
+            messages.success(request, f"Undone: the {what}, and nothing was sent by it.")
         else:
             messages.error(request, "Nothing was undone: the form was not whole. Try again.")
     except TieoutError as error:

@@ -16,7 +16,7 @@ from tests import stories
 from tests.databases import Database
 from tests.people import PASSWORD, ROLES, browser_of, person
 
-WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel")
+WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel", "correct")
 
 
 def addresses(operation: Operation) -> list[str]:

@@ -96,6 +96,20 @@ def waiting(place: Place, name: str) -> tuple[Operation, Form]:
     return place.durban.invoiced(place.number()), {}
 
 
+def written_anew(place: Place, name: str) -> tuple[Operation, Form]:
+    """A correction that this person has written and read, and only has to confirm."""
+    operation = place.durban.tried(place.durban.invoiced(place.number()), stories.REFUSED)
+    address, form = f"/operations/{operation.uid}/correct/", {"command_id": str(uuid.uuid4())}
+    draft = 'name="draft" value="([^"]+)"'
+    for amount in ({}, {"amount": "9.00", "currency": "ZAR"}):
+        client = browser_of(name)
+        answer = client.post(address, form | amount) if amount else client.get(address)
+        found = re.search(draft, said(answer))
+        assert found is not None
+        form["draft"] = found[1]
+    return operation, {"draft": form["draft"], "step": "confirm"}
+
+
 def allowed(place: Place, name: str) -> tuple[Operation, Form]:
     operation = place.durban.absent(place.number())
     place.durban.allowed(operation, actor=name)
@@ -192,6 +206,7 @@ DOORS: dict[str, Door] = {
     f"{OPERATION}confirm-with-reference/": Door(by("confirm-with-reference", blind), may=DECIDE),
     f"{OPERATION}did-not-happen/": Door(by("did-not-happen", absent), may=DECIDE),
     f"{OPERATION}cancel/": Door(by("cancel", waiting), may=DECIDE),
+    f"{OPERATION}correct/": Door(by("correct", written_anew), may=DECIDE),
     f"{OPERATION}override/": Door(by("override", fell_silent), may=DECIDE),
     f"{OPERATION}approve/": Door(by("approve", asked), may=APPROVE),
     f"{OPERATION}refuse/": Door(by("refuse", asked), may=APPROVE),

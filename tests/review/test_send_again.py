@@ -220,7 +220,7 @@ def test_35_a_refused_one_is_corrected_not_repeated_before_a_look(durban: storie
     operation = durban.tried(durban.invoiced(455), stories.REFUSED)
     page = text(browser_of("ann").get(f"/operations/{operation.uid}/"))
     assert "Durban Books refused it: The customer is blocked. Nothing was created." in page
-    assert "Correct it: A correction is a new operation with a key of its own" in page
+    assert "A new operation takes its place; this one never runs again." in page
 
 
 def test_where_the_caller_performs_it_is_called_allow_another_try(durban: stories.Durban) -> None:
