@@ -105,7 +105,8 @@ def test_no_part_of_an_address_can_be_what_the_database_does_not_take(api: Api) 
         for part in ("a%00b", "%ED%A0%80", "x" * 4000):
             asked = f"/{re.sub('<[^>]+>', part, address)}"
             statuses = {api.http.request(method, asked).status_code for method in ("GET", "POST")}
-            assert statuses <= {403, 404, 405}, asked
+            assert max(statuses) < 500, address
+            assert "%" not in part or 404 in statuses, address
 
 
 def test_what_lies_beside_this_version_of_the_api_is_a_problem_document_too(api: Api) -> None:
