@@ -1,6 +1,6 @@
 -- That an attempt has its operation, and an event its operation and its attempt, the guards prove for all rows of a
 -- statement at once: a foreign key would ask again for each row, and lock what it points to. What is pointed to stays: it
--- is never deleted, nor truncated, and no row points elsewhere later.
+-- is never deleted, nor truncated, keeps its id, and no row points elsewhere later.
 CREATE OR REPLACE FUNCTION ledger_events_happened() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
@@ -24,7 +24,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER operation_no_truncate BEFORE TRUNCATE ON ledger_operation
+CREATE OR REPLACE TRIGGER operation_no_truncate BEFORE TRUNCATE ON ledger_operation
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
-CREATE TRIGGER attempt_no_truncate BEFORE TRUNCATE ON ledger_attempt
+CREATE OR REPLACE TRIGGER attempt_no_truncate BEFORE TRUNCATE ON ledger_attempt
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+CREATE OR REPLACE TRIGGER operation_keeps_its_id BEFORE UPDATE OF id ON ledger_operation
+    FOR EACH ROW WHEN (OLD.id IS DISTINCT FROM NEW.id) EXECUTE FUNCTION ledger_refuse();
+CREATE OR REPLACE TRIGGER attempt_keeps_its_id BEFORE UPDATE OF id ON ledger_attempt
+    FOR EACH ROW WHEN (OLD.id IS DISTINCT FROM NEW.id) EXECUTE FUNCTION ledger_refuse();

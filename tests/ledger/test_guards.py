@@ -129,6 +129,19 @@ def test_no_fact_is_deleted(sql: Asked) -> None:
             sql.execute(f"DELETE FROM ledger_{table}".encode())
 
 
+def test_what_others_point_to_keeps_its_id(sql: Asked, database: Database) -> None:
+    make.permitted(operation_ready_to_go_again())
+    for table in ("operation", "attempt"):
+        for command in (
+            f"UPDATE ledger_{table} SET id = id + 9000000",
+            f"UPDATE ledger_{table} SET id = -id",
+        ):
+            with refused("the ledger only grows"):
+                sql.execute(command.encode())
+            with refused("the ledger only grows"):
+                database.as_owner(command)
+
+
 def test_evidence_and_commands_are_kept_as_they_came(sql: Asked) -> None:
     operation = make.uncertain_operation(make.reminder_type())
     make.looked(operation, actor="ann", command_id=uuid.uuid4())
