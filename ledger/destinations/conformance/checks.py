@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ledger.destinations.conformance import calling
 from ledger.destinations.conformance.calling import Called, Subject
 from ledger.destinations.conformance.doubles import KEY
-from ledger.destinations.conformance.scenes import REFUSALS, Double, Held, Play, Scene, Stage
+from ledger.destinations.conformance.scenes import PAGES, REFUSALS, Double, Held, Play, Scene, Stage
 from ledger.destinations.connectors.base import ConfigurationError, IncompletePull
 from ledger.destinations.connectors.guarded import Unusable
 from ledger.rules.outcomes import Report, classify
@@ -173,9 +173,9 @@ def _report(subject: Subject, called: Called) -> Report:
 
 
 def _deaf(subject: Subject) -> list[Scene]:
-    """Return the scenes in which a question is not answered; a listed absence is an answer."""
+    """Return the scenes in which a question is not answered; a listed absence is an answer, a page none."""
     refusals = (scene for scene, status in REFUSALS.items() if status not in subject.contract.absent)
-    return [*TROUBLES, *refusals, Scene.SHOWS_A_PAGE]
+    return [*TROUBLES, *refusals, *PAGES]
 
 
 def _look_ups(subject: Subject, double: Double) -> Iterator[Result]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ledger.destinations.conformance.scenes import REFUSALS, Held, Play, Scene, Stage
+from ledger.destinations.conformance.scenes import PAGES, REFUSALS, Held, Play, Scene, Stage
 from ledger.destinations.connectors.base import ConfigurationError, Target
 from ledger.rules import placeholders
 from ledger.rules.calls import Calls
@@ -209,8 +209,8 @@ class _Server:
             connection.sendall(_head(500, 2) + b"{}")
         elif scene in REFUSALS:
             connection.sendall(_head(REFUSALS[scene], 2) + b"{}")
-        elif scene is Scene.SHOWS_A_PAGE:
-            connection.sendall(_head(200, len(_FOR_PEOPLE), "text/html") + _FOR_PEOPLE)
+        elif scene in PAGES:
+            connection.sendall(_head(PAGES[scene], len(_FOR_PEOPLE), "text/html") + _FOR_PEOPLE)
         elif scene is Scene.BREAKS_OFF:
             connection.sendall(_head(status, len(content)) + content[: len(content) // 2])
         else:

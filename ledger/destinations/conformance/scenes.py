@@ -26,6 +26,7 @@ class Scene(StrEnum):
     LIMITS = "answers with status 429"
     IS_DOWN = "answers with status 503"
     SHOWS_A_PAGE = "answers with status 200 and a page for people"
+    SHOWS_THAT_IT_MISSES = "answers with a page for people and status 404"
     RESTARTS = "answers each later page with the first one"
 
 
@@ -37,6 +38,8 @@ REFUSALS: Mapping[Scene, int] = {
     Scene.IS_DOWN: 503,
 }
 """The status of each scene in which a question is refused, which says nothing of what is held."""
+PAGES: Mapping[Scene, int] = {Scene.SHOWS_A_PAGE: 200, Scene.SHOWS_THAT_IT_MISSES: 404}
+"""The status of each scene in which a page for people is shown: a gateway's, whatever it says."""
 
 
 @dataclass(frozen=True)
