@@ -49,7 +49,7 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
 
 
 def _request(approval: Approval, operation: Any, person: User, now: datetime) -> Request:
-    mine = approval.maker == person.get_username()
+    mine = approval.is_by(person.pk, person.get_username())
     closed = "" if access.may(person, "approve") else access.lacking(person)
     return Request(
         approval=approval,

@@ -163,7 +163,8 @@ def _looks(reading: Reading) -> list[Action]:
 
 def _answers(reading: Reading) -> list[Action]:
     """Return what the maker and everybody else find under an open request."""
-    mine = reading.asked is not None and reading.asked.maker == reading.person.get_username()
+    person = reading.person
+    mine = reading.asked is not None and reading.asked.is_by(person.pk, person.get_username())
     answer = [Action.TAKE_BACK] if mine else [Action.APPROVE, Action.REFUSE]
     return [*answer, Action.CHECK] if reading.facts.has_lookup else answer
 

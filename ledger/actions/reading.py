@@ -101,10 +101,12 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
         return None, ""
     asked, absent_by = None, ""
     worded = operation.state == State.FAILED and any(attempt.worded_at for attempt in attempts)
-    for approval in Approval.objects.filter(operation=operation).defer("meant_sealed").order_by("id"):
+    approvals = Approval.objects.filter(operation=operation).with_present_names()
+    for approval in approvals.defer("meant_sealed").order_by("id"):
         if approval.decided_at is None:
             who = approval.data.get("who", "")
-            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who)
+            account = approval.maker_now or ""  # type: ignore[attr-defined]  # read with the row
+            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who, account)
         elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
             absent_by = approval.maker if worded else ""
     return asked, absent_by

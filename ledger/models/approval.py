@@ -4,12 +4,14 @@ import uuid
 from datetime import datetime
 from typing import Self
 
+from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 
 from ledger.models.clock import TieoutNow
 from ledger.models.evidence import Lookup
 from ledger.models.operation import Operation
+from ledger.rules.actors import is_software
 from ledger.rules.approvals import Answer, Ask
 
 
@@ -24,6 +26,11 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
         """Open requests that still count; whose time is over has lapsed, also before an event says so."""
         return self.open().filter(expires_at__gt=now)
 
+    def with_present_names(self) -> Self:
+        """Add `maker_now`: what the account of who asked is called by now; None where there is none."""
+        accounts = get_user_model()._default_manager.filter(pk=OuterRef("maker_account"))
+        return self.annotate(maker_now=Subquery(accounts.values("username")))
+
 
 class Approval(models.Model):
     """One person's decision that waits for a second one. Written by `ledger.actions` only."""
@@ -32,6 +39,8 @@ class Approval(models.Model):
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="approvals")
     action = models.CharField(max_length=30)
     maker = models.CharField(max_length=150)
+    maker_account = models.IntegerField(null=True, editable=False)
+    """The account of who asked, or for whom an automation says that it asks; the database writes it."""
     reason = models.CharField(max_length=1000)
     command_id = models.UUIDField(unique=True)
     made_at = models.DateTimeField(db_default=TieoutNow())
@@ -52,6 +61,8 @@ class Approval(models.Model):
     answer = models.CharField(max_length=10, blank=True)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.CharField(max_length=150, blank=True)
+    decided_by_account = models.IntegerField(null=True, editable=False)
+    """Theirs, which stays when an account is given another name; the database writes it."""
     why = models.CharField(max_length=1000, blank=True)
     """The reason of who answered."""
 
@@ -75,6 +86,10 @@ class Approval(models.Model):
                 condition=~Q(answer__in=[Answer.APPROVED, Answer.REFUSED]) | ~Q(decided_by=F("maker")),
             ),
             models.CheckConstraint(
+                name="approval_by_another_account",
+                condition=~Q(answer=Answer.APPROVED) | ~Q(decided_by_account=F("maker_account")),
+            ),
+            models.CheckConstraint(
                 name="approval_in_time",
                 condition=~Q(answer=Answer.APPROVED) | Q(decided_at__lt=F("expires_at")),
             ),
@@ -96,6 +111,12 @@ class Approval(models.Model):
                 ),
             ),
         ]
+
+    def is_by(self, account: int, name: str) -> bool:
+        """Say whether the person with this account has asked, under whatever name."""
+        if is_software(self.maker):
+            return False
+        return self.maker == name if self.maker_account is None else self.maker_account == account
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.action}"

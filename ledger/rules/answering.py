@@ -66,14 +66,16 @@ def answers(facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: s
     if actors.is_software(actor):
         people = no("Software asks; people answer.")
         return dict.fromkeys((Action.APPROVE, Action.REFUSE, Action.TAKE_BACK), people)
-    if actor == asked.maker:
+    if asked.is_by(actor):
         second = no("You asked for it yourself: a second person decides.")
         mine = yes("Nothing is done, and your request stays on record.")
         return {Action.APPROVE: second, Action.REFUSE: second, Action.TAKE_BACK: mine}
-    named = asked.who.casefold() == actor.casefold()
+    if actor == asked.maker:  # by another account: names come back, and the trail tells people apart by them
+        other = no("Somebody asked for it under your name: a third person decides.")
+        return {Action.APPROVE: other, Action.REFUSE: other, Action.TAKE_BACK: no(_not_theirs(asked))}
     in_your_name = no("It is asked in your name: a second person decides.")
     return {
-        Action.APPROVE: in_your_name if named else _approve(facts, now, sitting, asked),
+        Action.APPROVE: in_your_name if asked.is_for(actor) else _approve(facts, now, sitting, asked),
         Action.REFUSE: yes("Nothing is done, and the request stays on record."),
         Action.TAKE_BACK: no(_not_theirs(asked)),
     }
@@ -82,7 +84,7 @@ def answers(facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: s
 def _not_theirs(asked: AskedFact) -> str:
     if actors.is_software(asked.maker):
         return "An automation has asked: it is approved or refused, or it lapses."
-    return f"Only {asked.maker} takes it back."
+    return f"Only {asked.account or asked.maker} takes it back."
 
 
 def _approve(facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact) -> Leave:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ledger.rules.actors import is_software
 from ledger.rules.approvals import Ask
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import REFUSES_US, Contract
@@ -96,6 +97,16 @@ class AskedFact:
     expires_at: datetime
     who: str = ""
     """In whose name an automation asks; it proves nothing."""
+    account: str = ""
+    """What the account of who asked, or of `who`, is called by now; empty where there is none."""
+
+    def is_by(self, actor: str) -> bool:
+        """Say whether this person has asked, under whatever name."""
+        return actor == (self.maker if is_software(self.maker) else self.account or self.maker)
+
+    def is_for(self, actor: str) -> bool:
+        """Say whether an automation asks in this person's name."""
+        return actor == self.account or self.who.casefold() == actor.casefold()
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,13 @@ from functools import partial
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, IntegrityError, transaction
+from django.contrib.auth.models import User
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from ledger import actions
+from ledger.actions.changing import Word, locked
+from ledger.actions.holding import close_locked
+from ledger.actions.people import end_locked
 from ledger.models import Approval, Event, Operation, Permit, database_now
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow, OutcomeDiffers, TieoutError
@@ -225,6 +229,76 @@ def test_44_nobody_approves_what_they_asked_themselves(clock: Clock) -> None:
     assert standing(operation) == "uncertain: expired"
 
 
+def account(name: str) -> User:
+    return User.objects.create(username=name)
+
+
+def renamed(user: User, name: str) -> None:
+    User.objects.filter(pk=user.pk).update(username=name)
+
+
+def test_44_another_name_makes_no_second_person(clock: Clock) -> None:
+    """An administrator may give accounts other names, and swap two: the account that asked stays the one."""
+    ann, bob = account("ann"), account("bob")
+    operation = silent(clock)
+    asked = override(operation)
+    renamed(ann, "anna")
+    with pytest.raises(NotNow, match="You asked for it yourself"):
+        approve(asked, actor="anna")
+    renamed(bob, "ann")
+    for act in (approve, refuse):
+        with pytest.raises(NotNow, match="under your name: a third person"):
+            act(asked, actor="ann")
+    with pytest.raises(NotNow, match="Only anna takes it back"):
+        take_back(asked)
+    row, now = Approval.objects.filter(pk=asked.pk), clock.now()
+    said = {"answer": "approved", "decided_at": now, "why": "Bulk."}
+    with pytest.raises(IntegrityError, match="approval_by_another_account"), transaction.atomic():
+        row.update(decided_by="anna", **said)
+    with pytest.raises(IntegrityError, match="approval_by_another_account"), transaction.atomic():
+        row.update(decided_by="anna", decided_by_account=bob.pk, **said)
+    with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+        row.update(maker_account=bob.pk)
+    with (
+        pytest.raises(IntegrityError, match="approval_by_another_account"),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(
+            "UPDATE ledger_approval SET answer = 'approved', decided_by = 'anna', decided_at = %s,"
+            " why = 'By SQL.' WHERE decided_at IS NULL",
+            [now],
+        )
+    assert (answered(asked), standing(operation)) == (("", ""), "uncertain: expired")
+    take_back(asked, actor="anna")
+    renamed(bob, "bob")
+    again = override(operation, actor="anna")
+    approve(again)
+    again.refresh_from_db()
+    assert (again.maker_account, again.decided_by_account) == (ann.pk, bob.pk)
+    assert [event.actor for event in operation.events.filter(kind__startswith="ask")] == [
+        *("ann", "anna", "anna", "bob")
+    ], "the trail keeps the names of its moments"
+
+
+def test_44_a_person_closes_nothing_above_the_limit_alone_by_the_orm_either(clock: Clock) -> None:
+    """Software closes on the same proof; a person's name, or their event, needs what two have said."""
+    absent = make.uncertain_operation(make.kind(name="absent", retry={"attempts": 1}, **ABOVE))
+    actions.hold(absent.pk, kind=CaseKind.UNPROVED, actor="policy", reason="Look at it.")
+    clock.advance(60)
+    make.looked(absent, actor="ann")
+    word = Word("ann", "Not there.", uuid.uuid4())
+    with pytest.raises(IntegrityError, match="closed by two"), locked(absent.pk) as (operation, now):
+        end_locked(operation, now, word)
+    with (
+        pytest.raises(IntegrityError, match="a case is closed by two"),
+        locked(absent.pk) as (operation, now),
+    ):
+        close_locked(operation, actor="ann", reason="Not there.", now=now)
+    assert standing(absent) == "uncertain: unproved"
+    with locked(absent.pk) as (operation, now):
+        close_locked(operation, actor="policy", reason="Software goes on.", now=now)
+
+
 def waits(clock: Clock, name: str) -> Approval:
     """An override that waits for its answer."""
     return override(silent(clock, name=name))
@@ -284,8 +358,8 @@ def test_45_of_two_approvers_at_once_one_wins_and_the_other_is_told_who(clock: C
         approve(asked, actor="eve")
 
 
-def take_back(approval: Approval) -> str:
-    actions.take_back(approval.uid, actor="ann", reason="I was wrong.", command_id=uuid.uuid4())
+def take_back(approval: Approval, *, actor: str = "ann") -> str:
+    actions.take_back(approval.uid, actor=actor, reason="I was wrong.", command_id=uuid.uuid4())
     return "withdrawn"
 
 

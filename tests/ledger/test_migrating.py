@@ -8,16 +8,18 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import psycopg
+from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from config import postgres
 from ledger import actions
-from ledger.models import Operation
+from ledger.models import Approval, Operation
 from tests import factories as make
 from tests.databases import Clock, Database, Template
 from tests.ledger import scenes
 from tests.ledger.promises import Snapshot
 from tests.ledger.scenes import Scene
+from tests.ledger.test_approvals import override, silent
 
 FIRST = "0003_guards"
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^ledger_' ORDER BY 1"
@@ -36,6 +38,14 @@ def done(clock: Clock, name: str) -> Scene:
     return Scene(clock, kind, make.tried(kind, make.done()))
 
 
+def asked(clock: Clock, name: str) -> Scene:
+    """Ann waits for a second person."""
+    User.objects.get_or_create(username="ann")
+    operation = silent(clock, name=name)
+    override(operation)
+    return Scene(clock, operation.operation_type, operation)
+
+
 def test_a_filled_database_migrates_from_the_first_version_to_this_one(
     template: Template, database: Database, clock: Clock
 ) -> None:
@@ -47,6 +57,8 @@ def test_a_filled_database_migrates_from_the_first_version_to_this_one(
     with empty(template) as old:
         with template.used(old):
             migrate("ledger", FIRST)
+            migrate("auth")
+            ann = User.objects.create(pk=70, username="ann").pk
         assert {"ledger_operation", "ledger_attempt", "ledger_event", "ledger_case"} <= copy(database, old)
         now = clock.now()
         with template.used(old):
@@ -54,6 +66,9 @@ def test_a_filled_database_migrates_from_the_first_version_to_this_one(
             migrate(check_unapplied=True)
             Clock.put_into(old).set(now)
             assert {one.pk: Snapshot.of(one.pk) for one in Operation.objects.all()} == wanted
+            assert {one.maker_account for one in Approval.objects.all()} == {ann}, (
+                "known since by her account"
+            )
             migrated = [answer(scene) for scene in filled]
         with template.used(database):
             clock.set(now)
@@ -77,6 +92,7 @@ SCENES = (
     scenes.correction_in_flight,
     scenes.blind,
     scenes.out_of_lease,
+    asked,
 )
 
 
