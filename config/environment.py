@@ -30,6 +30,13 @@ def _port(value: object) -> int:
     raise ValueError(f"{text!r} is not a port. Give a whole number from 1 to 65535.")
 
 
+def _days(value: object) -> int:
+    text = str(value)
+    if text.isascii() and text.isdigit() and 7 <= int(text) <= 36500:
+        return int(text)
+    raise ValueError(f"{text!r} is no number of days. Give a whole number from 7 to 36500.")
+
+
 def _address(value: str) -> str:
     try:
         ip_address(value)
@@ -170,6 +177,7 @@ class Environment(BaseSettings):
     behind_tls: YesOrNo = False
     metrics_token: Annotated[str, AfterValidator(_secret_key)] | None = None
     pg_bin: Annotated[Path, BeforeValidator(_pg_bin)] | None = None
+    deliveries_days: Annotated[int, BeforeValidator(_days)] = 90
     log_level: Annotated[str, AfterValidator(_log_level)] = "INFO"
 
     @field_validator("sandbox_port")

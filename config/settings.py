@@ -23,6 +23,7 @@ PAYLOAD_KEYS = ENVIRONMENT.payload_keys or kept.keyring(DATA_DIR, "payload_keys"
 DIGEST_KEYS = ENVIRONMENT.digest_keys or kept.keyring(DATA_DIR, "digest_keys")
 
 METRICS_TOKEN = ENVIRONMENT.metrics_token
+DELIVERIES_DAYS = ENVIRONMENT.deliveries_days
 
 # --- what it is made of
 

@@ -1,6 +1,7 @@
 """Webhooks to others, and the outbox: what is to be told, written with the event that it tells of."""
 
 import uuid
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -58,6 +59,11 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Deliveries whose next try has come."""
         return self.filter(state=Delivery.State.WAITING, due_at__lte=TieoutNow())
 
+    def over(self, until: datetime) -> Self:
+        """Deliveries that ended before an instant with nothing left to tell; none that was given up."""
+        ended = self.filter(state__in=Delivery.OVER, made_at__lt=until)
+        return ended.filter(Q(delivered_at=None) | Q(delivered_at__lt=until))
+
 
 class Delivery(models.Model):
     """One event that is told to one webhook, until it says that it has it."""
@@ -67,6 +73,8 @@ class Delivery(models.Model):
         DELIVERED = "delivered"
         GIVEN_UP = "given_up"
         DROPPED = "dropped"
+
+    OVER = (State.DELIVERED, State.DROPPED)
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     """Its `webhook-id`: the same in every try."""
@@ -109,6 +117,9 @@ class Delivery(models.Model):
         indexes = [
             models.Index(name="delivery_due", fields=["webhook", "due_at"], condition=Q(state="waiting")),
             models.Index(name="delivery_given_up", fields=["-id"], condition=Q(state="given_up")),
+            models.Index(
+                name="delivery_over", fields=["made_at"], condition=Q(state__in=["delivered", "dropped"])
+            ),
         ]
 
     def __str__(self) -> str:

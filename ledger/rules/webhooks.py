@@ -9,6 +9,8 @@ PAUSES_S = (5.0, 300.0, 1800.0, *(hours * HOUR_S for hours in (2, 5, 10, 14, 20,
 """How long after each failed try the next one comes; after the last of them, about three days, none does."""
 GIVEN_UP_S = 80 * HOUR_S
 """What is older is given up where its receiver has not answered for as long."""
+LATEST = 100
+"""As many stay, however old they are: what the page of deliveries shows first."""
 REST_S, REST_MAX_S = 5.0, 300.0
 GONE = 410
 

@@ -4,17 +4,20 @@ import logging
 import time
 from datetime import datetime, timedelta
 
-from django.db import InterfaceError, OperationalError
-from django.db.models import F, Value
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import F, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from ledger.models import Delivery, Operation, Permit, TieoutNow, Webhook, database_now
-from ledger.rules.webhooks import GIVEN_UP_S, GONE, pause_s, rest_s
+from ledger.rules.webhooks import GIVEN_UP_S, GONE, LATEST, pause_s, rest_s
 from ledger.webhooks.posting import TIMEOUT_S, Answered, post
 from ledger.worker.words import in_words
 
 log = logging.getLogger(__name__)
 
+BATCH = 500
+"""As many that are over go in one sweep."""
 WORK_S = 10.0
 """How long a turn goes on with new deliveries, so that those who wait for one come to it."""
 BUSY_S = WORK_S + 2 * TIMEOUT_S
@@ -55,6 +58,20 @@ def give_up_old() -> int:
     since = database_now() - timedelta(seconds=GIVEN_UP_S)
     old = Delivery.objects.filter(state=State.WAITING, made_at__lte=since, webhook__failing_since__lte=since)
     return old.update(state=State.GIVEN_UP, due_at=None, words=TOO_OLD)
+
+
+def forget_old() -> int:
+    """Remove a batch of what was told so long ago that it is no longer kept; returns how many.
+
+    What waits, what was given up and what the page shows first stays.
+    """
+    latest = Delivery.objects.order_by("-pk").values_list("pk", flat=True)[LATEST - 1 : LATEST]
+    until = database_now() - timedelta(days=settings.DELIVERIES_DAYS)
+    with transaction.atomic():
+        old = Delivery.objects.over(until).filter(pk__lt=Subquery(latest)).order_by("made_at")
+        # Who asks for one again meanwhile has it locked.
+        found = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:BATCH])
+        return Delivery.objects.filter(pk__in=found).delete()[0]
 
 
 def _next(webhook_id: int) -> Delivery | None:

@@ -26,6 +26,7 @@ def sweep() -> int:
     if not Webhook.objects.exists():
         return 0
     outbox.give_up_old()
+    outbox.forget_old()
     for pk in [pk for pk, turn in _turns.items() if not turn.is_alive()]:
         del _turns[pk]
     # Whose last turn ended longest ago comes first.

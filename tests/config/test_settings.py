@@ -63,7 +63,7 @@ def show(expression: str, **environ: str) -> str:
 
 
 def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_path: Path) -> None:
-    """Eighteen wrong variables, eighteen lines, each with what to give instead."""
+    """Nineteen wrong variables, nineteen lines, each with what to give instead."""
     (tmp_path / "file").touch()
     wrong = {
         "BIND": "everywhere",
@@ -83,6 +83,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_pa
         "BEHIND_TLS": "2",
         "METRICS_TOKEN": "changeme",
         "PG_BIN": str(tmp_path),
+        "DELIVERIES_DAYS": "6",
         "LOG_LEVEL": "loud",
     }
     done = run("manage.py", "check", **wrong)

@@ -31,6 +31,9 @@ def shop() -> Iterator[Receiver]:
         yield receiver
 
 
+DAY_S = 86400.0
+
+
 def deliver() -> None:
     """One round: the sweep, and the turns that it began."""
     sweeping.sweep()
@@ -537,6 +540,38 @@ def test_an_address_that_cannot_be_read_is_said_and_blocks_nothing(
 
 
 # --- what the database keeps
+
+
+def test_what_was_told_is_kept_for_its_time_and_what_is_owed_for_ever(
+    durban: stories.Durban, shop: Receiver, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(outbox, "LATEST", 2)
+    settings.DELIVERIES_DAYS = 10
+    hooked(shop.url, "shop")
+    hooked("http://127.0.0.1:1/", "dead")
+    dead, told = Delivery.objects.filter(webhook__name="dead"), Delivery.objects.filter(webhook__name="shop")
+    first = done(durban, 1)
+    deliver()
+    durban.clock.advance(6 * DAY_S)
+    deliver()
+    assert [one.state for one in (dead.get(), told.get())] == [GIVEN_UP, DELIVERED]
+    with pytest.raises(DatabaseError, match="for its time"):
+        told.all().delete()
+    durban.clock.advance(3.9 * DAY_S)
+    second = done(durban, 2)
+    deliver()
+    assert [one.operation for one in told.order_by("pk")] == [first, second], "its time is not over"
+    durban.clock.advance(DAY_S)
+    deliver()
+    assert [one.operation for one in told.all()] == [second]
+    durban.clock.advance(100 * DAY_S)
+    assert outbox.forget_old() == 0, "it is among the latest"
+    done(durban, 3)
+    assert outbox.forget_old() == 1
+    assert [one.state for one in told.all()] == [WAITING]
+    with pytest.raises(DatabaseError, match="until it is told"):
+        dead.filter(state=GIVEN_UP).delete()
+    assert [one.state for one in dead.order_by("pk")] == [GIVEN_UP, WAITING, WAITING]
 
 
 @pytest.mark.parametrize(
