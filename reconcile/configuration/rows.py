@@ -23,7 +23,7 @@ from reconcile.configuration.sections import (
     TypeHead,
     WebhookHead,
 )
-from reconcile.configuration.showing import Flat, change, flat, hidden, shown
+from reconcile.configuration.showing import Flat, change, flat, told
 from reconcile.configuration.type_checks import contract_of, policy_of
 from reconcile.models import Plan
 
@@ -192,8 +192,7 @@ def write(one: Change, *, reason: str) -> None:
 
 def _on_record(one: Change) -> Iterator[tuple[str, list[str] | None]]:
     for path in one.paths:
-        values = [shown(path, one.before.get(path)), shown(path, one.after.get(path))]
-        yield dotted(path), None if hidden(path) else values
+        yield dotted(path), told(path, one.before.get(path), one.after.get(path))
 
 
 def _with_rows(columns: Columns) -> Columns:

@@ -1,6 +1,7 @@
 """Values of the configuration in the words of its file."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from ledger.rules.contracts import Contract
 from ledger.rules.events import EventRules
 from ledger.rules.paths import dotted
 from reconcile.configuration.sections import PlanHead, TypeHead
+from reconcile.configuration.wording import CARRIED, UNSHOWN
 
 _UNITS_S = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _KINDS: tuple[type[BaseModel], ...] = (
@@ -20,9 +22,13 @@ _KINDS: tuple[type[BaseModel], ...] = (
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
 )
-_BODIES = (("lookup", "body"), ("list", "body"), ("lookup", "query"), ("list", "query"), ("send", "wrap"))
-"""A text inside may be a secret by mistake, and a query is too long to be told."""
-_UNSHOWN = frozenset({"auth", "headers", "options", "proxy", "secret", "tls", "url"})
+_CALLS = frozenset({"send", "lookup", "list", "void", "drill"})
+_ADDRESS = re.compile(r"/|[a-z]+://")
+_IN_ADDRESS = (
+    (re.compile(r"//[^/?#]*@"), "//…@"),
+    (re.compile(r"([?&;][^=&;#]*=)(?!\{[^{}]*\}(?:[&;#]|$))[^&;#]*"), r"\1…"),
+)
+"""Credentials before a host, and the values of a query but for placeholders."""
 
 Flat = dict[tuple[str, ...], object]
 
@@ -51,7 +57,10 @@ def _leaves(values: Mapping[str, object], path: tuple[str, ...]) -> Iterator[tup
 
 def hidden(path: tuple[str, ...]) -> bool:
     """Say whether a value may lead to a secret, so that it is neither printed nor put on record."""
-    return not _UNSHOWN.isdisjoint(path) or path[:2] in _BODIES
+    if not UNSHOWN.isdisjoint(path):
+        return True
+    # `send.body` and `body_as` say only the form.
+    return path[0] in _CALLS and not CARRIED.isdisjoint(path) and path[:2] != ("send", "body")
 
 
 def shown(path: tuple[str, ...], value: object) -> str:
@@ -60,11 +69,24 @@ def shown(path: tuple[str, ...], value: object) -> str:
         return "unknown" if path[-1] == "key_retention" else "nothing"
     if path[-1] in _DURATIONS and isinstance(value, int | float):
         return duration(value)
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(_without_secrets(value), ensure_ascii=False)
+
+
+def _without_secrets(value: object) -> object:
+    if not isinstance(value, str) or not _ADDRESS.match(value):
+        return value
+    for pattern, instead in _IN_ADDRESS:
+        value = pattern.sub(instead, value)
+    return value
+
+
+def told(path: tuple[str, ...], old: object, new: object) -> list[str] | None:
+    """Write both values of a change; None where no more may be said than that there is one."""
+    values = [shown(path, old), shown(path, new)]
+    return None if hidden(path) or values[0] == values[1] else values
 
 
 def change(path: tuple[str, ...], old: object, new: object) -> str:
     """Write one change, "contract.settle 30s -> 10s"; of what may be secret, only that it changed."""
-    if hidden(path):
-        return f"{dotted(path)} changed"
-    return f"{dotted(path)} {shown(path, old)} -> {shown(path, new)}"
+    values = told(path, old, new)
+    return f"{dotted(path)} {' -> '.join(values)}" if values else f"{dotted(path)} changed"

@@ -13,8 +13,12 @@ JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.or
 
 _NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
-_UNSHOWN = frozenset({"auth", "headers", "options", "proxy", "secret", "tls", "url"})
-"""A secret may stand here by mistake, and must not be printed again."""
+UNSHOWN = frozenset({"auth", "headers", "options", "proxy", "secret", "set", "tls", "url"})
+"""Where a secret stands, or a text that may be one by mistake."""
+CARRIED = frozenset({"body", "match", "payload", "query", "refused", "wrap"})
+"""What a request or a query carries: a text inside may be a secret by mistake."""
+_UNSHOWN = UNSHOWN | CARRIED | {"base_url", "open_url", "path"}
+"""A secret may stand here by mistake, and must not be printed again; what is wrong is not taken apart."""
 
 _KINDS = {
     "string_type": ("text", 'Put it in quotes, such as "books".'),

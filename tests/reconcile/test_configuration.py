@@ -417,6 +417,57 @@ def test_what_may_lead_to_a_secret_is_neither_said_nor_kept_in_events(configure:
     assert not any("BOOKS_" in str(data) for data in Event.objects.values_list("data", flat=True))
 
 
+MARK = "s3cret-by-mistake"
+BY_MISTAKE = """
+[destinations.marked]
+name = "Marked"
+entity = "Durban Trading (Pty) Ltd"
+base_url = "{base}"
+open_url = "https://books.example.com/{{destination_reference}}?key={mark}"
+
+[operation_types.marked]
+destination = "marked"
+performed_by = "tieout"
+send.path = "{root}?key={mark}"
+send.headers = {{ X = "{mark}" }}
+send.set = {{ a = "{{key}}", b = "{mark}" }}
+send.wrap = {{ a = "{mark}", b = "{{payload}}" }}
+record = {{ id = "id", reference = "reference" }}
+
+[operation_types.marked.lookup]
+method = "POST"
+path = "{root}?reference={{key}}&key={mark}"
+headers = {{ X = "{mark}" }}
+body = {{ a = "{mark}", b = "{{key}}" }}
+
+[operation_types.marked.list]
+path = "{root}?since={{since}}&key={mark}"
+headers = {{ X = "{mark}" }}
+
+[operation_types.marked.void]
+path = "{root}{{destination_reference}}?key={mark}"
+headers = {{ X = "{mark}" }}
+"""
+
+
+def test_what_may_be_a_secret_by_mistake_is_printed_in_no_refusal_and_in_no_change(
+    configure: Configure,
+) -> None:
+    address = f"ftp://ann:{MARK}@books.example.com?key={MARK}"
+    refused = configure(BY_MISTAKE.format(base=address, root="x", mark=MARK), wrong=True)
+    assert refused.stderr.count("What stands here cannot be used.") == 5
+    assert MARK not in refused.stderr + refused.stdout
+    said = [
+        configure(BY_MISTAKE.format(base="https://books.example.com", root=root, mark=mark))
+        for root, mark in (("/", MARK), ("/", f"{MARK}-2"), ("/v2/", f"{MARK}-3"))
+    ]
+    for done in said:
+        assert MARK not in done.stdout + done.stderr
+    assert "lookup.path changed" in said[1].stdout
+    assert 'lookup.path "/?reference={key}&key=…" -> "/v2/?reference={key}&key=…"' in said[2].stdout
+    assert not any(MARK in str(data) for data in Event.objects.values_list("data", flat=True))
+
+
 @pytest.mark.parametrize(
     ("path", "value", "proved"),
     [
