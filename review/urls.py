@@ -7,6 +7,7 @@ from review.views import (
     corrections,
     decisions,
     deliveries,
+    find,
     histories,
     operation,
     pauses,
@@ -18,6 +19,7 @@ from review.views import (
 urlpatterns = [
     path("", queue.home, name="home"),
     path("queue/", queue.show, name="queue"),
+    path("find/", find.show, name="find"),
     path("operations/<uuid:uid>/", operation.show, name="operation"),
     path("operations/<uuid:uid>/check/", operation.check, name="operation-check"),
     path("operations/<uuid:uid>/undo/", operation.undo, name="operation-undo"),

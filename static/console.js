@@ -55,6 +55,7 @@
 		k: () => step(-1),
 		c: () => first("[data-key=c]")?.click(),
 		r: () => first("[data-key=r]")?.click(),
+		"/": () => { first("#find").focus(); first("#find").select(); },
 		"?": () => first("#help").showModal(),
 	};
 

@@ -9,12 +9,13 @@ from ledger.models.drill import Drill, DrillStep
 from ledger.models.evidence import Case, Command, Event, Lookup
 from ledger.models.grant import Grant
 from ledger.models.hearing import Heard, Unsigned
-from ledger.models.operation import Attempt, Operation, OperationQuerySet, Permit
+from ledger.models.operation import REFERENCES, Attempt, Operation, OperationQuerySet, Permit, folded
 from ledger.models.pace import Pace
 from ledger.models.pause import Pause, Refusal
 from ledger.models.webhook import Delivery, Webhook
 
 __all__ = [
+    "REFERENCES",
     "ApiToken",
     "Approval",
     "Attempt",
@@ -41,5 +42,6 @@ __all__ = [
     "Unsigned",
     "Webhook",
     "database_now",
+    "folded",
     "settled_until",
 ]

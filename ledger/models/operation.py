@@ -8,7 +8,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Collate, Lower
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
@@ -19,6 +19,28 @@ GOES_ON = (State.UNCERTAIN, State.FAILED)
 """States from which a permit leads to another try."""
 NONE = -1
 """No operation's own number: a question about none is a question all the same."""
+
+
+REFERENCES = (
+    "key",
+    "source_reference",
+    "description",
+    "subject",
+    "destination_reference",
+    "idempotency_key",
+)
+"""What a person may hold of an operation, and finds it by."""
+
+
+def folded(text: str | models.expressions.Combinable) -> Collate:
+    """Return text as it is found by: in small letters, and ordered so that a beginning is a range."""
+    return Collate(Lower(text), "C")
+
+
+def _found_by(name: str) -> models.Index:
+    """Make the index that a column is found by, without what is empty; the newest of alike ones first."""
+    index = f"operation_find_{name.removesuffix('_reference').removesuffix('_key')}"
+    return models.Index(folded(name), F("id").desc(), name=index, condition=~Q(**{name: ""}))
 
 
 def _first(is_so: Callable[[str], Q]) -> Q:
@@ -264,6 +286,10 @@ class Operation(models.Model):
             models.Index(name="operation_source", fields=["source_system", "source_reference"]),
             models.Index(name="operation_listed", fields=["operation_type", "state", "changed_at", "uid"]),
             models.Index(name="operation_window", fields=["operation_type", "accepted_at"]),
+            *(_found_by(name) for name in REFERENCES),
+            models.Index(
+                name="operation_find_amount", fields=["amount", "-id"], condition=Q(amount__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -49,6 +49,8 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
     addresses = {
         "queue": "/queue/",
         "empty-filter": "/queue/?view=late&state=pending",
+        "find": "/find/?q=Order",
+        "find-nothing": "/find/?q=INV-9",
         "logout": "/accounts/logout/",
     }
     addresses |= {name: f"/operations/{operation.uid}/?place=1" for name, operation in made.items()}

@@ -126,6 +126,17 @@ def test_the_whole_walk_by_keys(durban: stories.Durban, lost: Operation, windows
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     page.keyboard.press("j")
     expect(page).to_have_url(re.compile("place=2"))
+    page.keyboard.press("/")
+    expect(page.get_by_label("Find an order, invoice or key")).to_be_focused()
+    page.keyboard.type("order")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=re.compile("operations carry “order”"))).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="Order 1 · Acme", exact=True)).to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.type("order 483")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/operations/{lost.uid}/"))
     assert Permit.objects.get().reason == "c r j k ? are letters here"
 
 

@@ -191,6 +191,7 @@ OPERATION = "operations/<uuid:uid>/"
 DOORS: dict[str, Door] = {
     "": at("/"),
     "queue/": at("/queue/"),
+    "find/": at("/find/"),
     "approvals/": at("/approvals/"),
     "deliveries/": at("/deliveries/"),
     "register/": at("/register/"),

@@ -1,0 +1,74 @@
+"""Finding operations by any reference that a person may hold: exactly it first, then what begins so."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet, Value
+
+from ledger.models import REFERENCES, Attempt, Operation, folded
+from review import queue
+
+SHOWN = 50
+LONGEST = 300
+"""The most characters that any reference has."""
+_LAST = "\U0010ffff"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_AMOUNT = re.compile(r"(?:[A-Za-z]{3}\s?)?(\d{1,3}(?:[\s,]\d{3})+|\d+)(\.\d{1,4})?(?:\s?[A-Za-z]{3})?")
+_DIGITS = 16
+"""More before the point are no amount."""
+
+
+def read(given: str) -> str:
+    """Return what is looked for; what no reference can have, a control character, ends it."""
+    return _CONTROL.split(given.strip(), 1)[0].strip()[:LONGEST]
+
+
+def found(asked: str, now: datetime) -> list[Any]:
+    """Return the operations that carry it, at most one more than are shown; two queries.
+
+    Each part is read off an index of its own and stops at what is shown, however many there are.
+    """
+    if not asked:
+        return []
+    first, *others = _parts(asked)
+    rows = sorted(first.union(*others, all=True), key=lambda row: (row[1] != asked.lower(), row[2]))
+    pks = list(dict.fromkeys(pk for pk, *_ in rows))[: SHOWN + 1]
+    known = {row.pk: row for row in queue.told(Operation.objects.filter(pk__in=pks))}
+    return [known[pk] for pk in pks]
+
+
+def _parts(asked: str) -> Iterator[QuerySet[Any]]:
+    """Make a question of each way to hold it; each answers with ids, what it found, folded, and its rank."""
+    text, end = folded(Value(asked)), folded(Value(asked + _LAST))
+    for rank, name in enumerate(REFERENCES):
+        some = Operation.objects.exclude(**{name: ""}).annotate(text=folded(name), rank=Value(rank))
+        some = some.filter(text__gte=text, text__lt=end).order_by("text", "-id")
+        yield some.values_list("pk", "text", "rank")[: SHOWN + 1]
+    exactly, last = Value(asked.lower()), Value(len(REFERENCES))
+    if (amount := _amount(asked)) is not None:
+        some = Operation.objects.filter(amount=amount).order_by("-id").annotate(text=exactly, rank=last)
+        yield some.values_list("pk", "text", "rank")[: SHOWN + 1]
+    if (uid := _uid(asked)) is not None:
+        yield Operation.objects.filter(uid=uid).values_list("pk", exactly, last)
+        for name in ("uid", "caller_id"):
+            yield Attempt.objects.filter(**{name: uid}).order_by().values_list("operation_id", exactly, last)
+
+
+def _amount(asked: str) -> Decimal | None:
+    """Read an amount as pages show it, or as people type it; None for anything else."""
+    matched = _AMOUNT.fullmatch(asked)
+    if matched is None:
+        return None
+    whole, part = re.sub(r"\D", "", matched[1]), matched[2] or ""
+    return Decimal(whole + part) if len(whole) <= _DIGITS else None
+
+
+def _uid(asked: str) -> UUID | None:
+    try:
+        return UUID(asked)
+    except ValueError:
+        return None

@@ -1,0 +1,103 @@
+"""Finding: any reference leads to its operation from every page, exactly it first."""
+
+import re
+import uuid
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ledger.models import REFERENCES, Operation
+from review import finding
+from tests import stories
+from tests.people import browser_of
+
+
+def opened(client: Client, asked: str) -> str:
+    """Return where a search leads; empty where it shows a page of its own."""
+    answer = client.get("/find/", {"q": asked})
+    return answer["Location"] if answer.status_code == 302 else ""
+
+
+def listed(client: Client, asked: str) -> list[str]:
+    page = client.get("/find/", {"q": asked}).content.decode()
+    return re.findall(r'class="q-key"><a href="[^"]+">([^<·]+?)(?: ·[^<]*)?</a>', page)
+
+
+def test_any_reference_opens_its_operation(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(483, "1240.50", subject="Acme"), stories.done("INV-1187"))
+    durban.silent(471, "865.00", subject="Umgeni Cycles")
+    operation.refresh_from_db()
+    first, address = operation.attempts.get(), f"/operations/{operation.uid}/"
+    whole = {name: str(getattr(operation, name)) for name in REFERENCES}
+    assert all(whole.values()), whole
+    whole |= {"uid": str(operation.uid), "try": str(first.uid), "amount": "1240.50"}
+    whole |= {"as shown": "1\u00a0240.50\u00a0ZAR", "as typed": " 1,240.50 ", "capitals": "ACME"}
+    whole |= {"its beginning": "inv-11", "no dashes": operation.uid.hex}
+    ann = browser_of("ann")
+    assert {name: opened(ann, asked) for name, asked in whole.items()} == dict.fromkeys(whole, address)
+
+
+def test_what_is_exactly_it_comes_first_and_the_newest_of_alike_ones(durban: stories.Durban) -> None:
+    for order in (4830, 483, 4831):
+        durban.invoiced(order, subject="Acme")
+    ann = browser_of("ann")
+    assert listed(ann, "Order 483") == ["Order 483", "Order 4830", "Order 4831"]
+    assert listed(ann, "acme") == ["Order 4831", "Order 483", "Order 4830"]
+
+
+def test_what_nobody_carries_is_said_and_what_was_searched(durban: stories.Durban) -> None:
+    durban.silent(483)
+    ann = browser_of("ann")
+    for asked in ("Order 9", "rder", "%", "_rder 483", "\\", "'", '<b>"', str(uuid.uuid4()), "9" * 400, "Ä"):
+        page = ann.get("/find/", {"q": asked}).content.decode()
+        assert "No operation carries" in page and "the key sent there" in page, asked
+    assert "<b>" not in ann.get("/find/", {"q": "<b>"}).content.decode()
+    for nothing in ("", "  ", "\0", "\0Order 483"):
+        assert "Find an operation</h1>" in ann.get("/find/", {"q": nothing}).content.decode()
+
+
+@pytest.mark.parametrize("asked", ["ÄRGER & Söhne", "ärger", "100%_\\"])
+def test_letters_and_signs_stand_for_themselves(durban: stories.Durban, asked: str) -> None:
+    durban.invoiced(1, subject="Ärger & Söhne")
+    durban.invoiced(2, subject="100%_\\ Hemp")
+    assert opened(browser_of("ann"), asked)
+
+
+def test_it_stands_on_every_page_for_whoever_may_look(durban: stories.Durban) -> None:
+    operation = durban.silent(483)
+    for name in ("vic", "ann", "bob", "ada"):
+        client = browser_of(name)
+        for page in ("/queue/", "/approvals/", "/runs/", "/register/", "/find/", "/nothing/"):
+            assert 'action="/find/"' in client.get(page).content.decode(), page
+        assert opened(client, "Order 483") == f"/operations/{operation.uid}/"
+    assert browser_of("nora").get("/find/?q=Order").status_code == 403
+    assert Client().get("/find/?q=Order")["Location"] == "/accounts/login/?next=/find/%3Fq%3DOrder"
+
+
+def test_each_way_is_read_off_its_index_and_stops_at_what_is_shown(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many begin so: nothing counts or sorts them."""
+    monkeypatch.setattr(finding, "SHOWN", 9)
+    durban.tried(durban.invoiced(1, subject="Acme"), stories.done("INV-1"))
+    columns = [field.column for field in Operation._meta.fields if field.column != "id"]
+    values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'order/' || n"}
+    durban.clock.database.as_superuser(
+        "SET session_replication_role = replica",
+        f"INSERT INTO ledger_operation ({', '.join(columns)}) "
+        f"SELECT {', '.join(values[name] for name in columns)} "
+        "FROM ledger_operation, generate_series(1, 3000) AS n",
+        "ANALYZE ledger_operation",
+    )
+    ann = browser_of("ann")
+    for asked in ("order", "Acme", "INV", "1240", "o", "nobody"):
+        with CaptureQueriesContext(connection) as queries:
+            page = ann.get("/find/", {"q": asked}).content.decode()
+        assert len(queries) <= 9, [query["sql"] for query in queries]
+        assert asked == "nobody" or "<h1>9+ operations carry" in page
+        for part in finding._parts(asked):
+            plan = part.explain(analyze=True, timing=False)
+            read = [int(rows) for rows in re.findall(r"ledger_\w+ .*actual rows=(\d+)", plan)]
+            assert read and max(read) <= 10 and "Seq Scan" not in plan and "Removed" not in plan, plan
