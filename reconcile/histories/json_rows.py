@@ -7,6 +7,7 @@ from typing import Any, NoReturn, TextIO
 
 ITEM_MAX = 8 * 2**20
 CHUNK = 2**16
+DIGITS_MAX = 100
 LISTS = ("data", "dag_runs", "value", "scenarioLogs")
 """Under which name a platform's object holds its runs."""
 
@@ -127,6 +128,12 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 
+def _whole(text: str) -> int:
+    if len(text) > DIGITS_MAX:
+        raise ValueError(f"a number has {len(text)} digits; {DIGITS_MAX} are the most")
+    return int(text)
+
+
 DECODER = json.JSONDecoder(
-    object_pairs_hook=_members, parse_float=Decimal, parse_constant=_no_number, strict=True
+    object_pairs_hook=_members, parse_int=_whole, parse_float=Decimal, parse_constant=_no_number, strict=True
 )

@@ -167,6 +167,8 @@ def _text(value: object, part: str) -> str:
         raise BadRow(f"its {part} is blank")
     if len(text) > TEXT_MAX:
         raise BadRow(f"its {part} has {len(text)} characters; {TEXT_MAX} are the most")
+    if not text.strip().isprintable():
+        raise BadRow(f"its {part} has characters that cannot be seen")
     return text
 
 
@@ -175,8 +177,6 @@ def _name(value: object, part: str, *, longest: int = TEXT_MAX) -> str:
     text = _text(value, part)
     if text != text.strip():
         raise BadRow(f"its {part} has white space at its beginning or end")
-    if not text.isprintable():
-        raise BadRow(f"its {part} has characters that cannot be seen")
     if SHORTENED.fullmatch(text):
         raise BadRow(f"its {part} was shortened by a spreadsheet ({text}); export it again as text")
     if len(text) > longest:

@@ -191,6 +191,7 @@ def test_bad_rows_are_said_with_line_and_reason_and_the_others_count(listed: Boo
         "1,2026-11-23T07:01:00Z,,e-1": "its status is blank",
         " 1,2026-11-23T07:01:00Z,success,e-1": "its trigger has white space at its beginning or end",
         "1\u202e2,2026-11-23T07:01:00Z,success,e-1": "its trigger has characters that cannot be seen",
+        "1,2026-11-23T07:01:00Z,suc\x00cess,e-1": "its status has characters that cannot be seen",
         f"{'1' * 201},2026-11-23T07:01:00Z,success,e-1": "its trigger has 201 characters",
     }
     text = "trigger,time,status,run\n" + "".join(f"{row}\n" for row in bad) + MONDAY.partition("\n")[2]
@@ -325,9 +326,14 @@ def test_what_platforms_give(listed: Books, tmp_path: Path, platform: str) -> No
 
 def test_json_lines_and_items_larger_than_what_is_read_at_once(listed: Books, tmp_path: Path) -> None:
     lines = [{**n8n(number, "471"), "note": "x" * 200_000 * number} for number in (1, 2, 3)]
-    text = "\n".join(json.dumps(line) for line in [*lines, {**n8n(4, None)}])
+    bad = {**n8n(4, None)}, {**n8n(5, "5"), "status": "\x00"}, {**n8n(6, "6"), "status": "\ud800"}
+    text = "\n".join(json.dumps(line) for line in [*lines, *bad])
     done = told(here(written(tmp_path, text), "--columns", "trigger=customData.order", "--json"))
-    assert done["import"]["bad_rows"] == [{"place": "item 4", "why": "it has no trigger"}]
+    assert done["import"]["bad_rows"] == [
+        {"place": "item 4", "why": "it has no trigger"},
+        {"place": "item 5", "why": "its status has characters that cannot be seen"},
+        {"place": "item 6", "why": "its status has characters that cannot be seen"},
+    ]
     assert [one["runs"] for one in done["triggers"]] == [3]
 
 
@@ -360,6 +366,7 @@ ITEM = '{"trigger": "1", "time": "2026-11-23T07:01:00Z", "status": "success", "r
         (f'{{"data": [{ITEM}]}} {ITEM}', "something stands behind its end, after item 1"),
         ('[{"id": 1, "id": 2}]', "names a member twice"),
         ('[{"id": NaN}]', "NaN is no number"),
+        (f'[{{"id": {"1" * 6000}}}]', "a number has 6000 digits; 100 are the most"),
         ("[]", "The file holds no runs."),
         (f'[{ITEM}, {{"a": {"[" * 50_000}{"]" * 50_000}}}]', "something in it is nested too deeply"),
         (f'{ITEM} {{"a": {"[" * 100_000}', "something in it is nested too deeply"),
