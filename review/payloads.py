@@ -18,8 +18,8 @@ from ledger.rules.redaction import is_secret
 
 FIELDS_MAX = 150
 """Values of a payload that a form shows, each with a field of its own."""
-JSON_MAX = 256 * 1024
-"""Bytes of a payload that a page takes; a form sends up to three times as many, and 1 MiB is the most."""
+JSON_MAX = 128 * 1024
+"""Bytes of a payload that a page takes; a form sends it twice, once indented, and 1 MiB is the most."""
 WORDS_SHOWN = 200
 HIDDEN = "hidden"
 
@@ -128,11 +128,11 @@ def as_json(payload: Mapping[str, Any], private: Private) -> str:
 
 def from_json(text: str, base: Mapping[str, Any], private: Private) -> dict[str, Any]:
     """Read JSON that a person wrote, with what was hidden in `base` back in its place; raises Malformed."""
-    if len(text.encode()) > JSON_MAX:
-        raise TooLarge(f"A page takes payloads of {JSON_MAX // 1024} KiB at most.")
     read = strict_json.loads(text.encode())
     if not isinstance(read, dict):
         raise Malformed("A payload is a JSON object: write its members in braces.")
+    if len(digests.canonical(read)) > JSON_MAX:
+        raise TooLarge(f"A page takes payloads of {JSON_MAX // 1024} KiB at most.")
     known = {
         paths.dotted(path): path for path, value in private.fields(base).items() if private.hides(path, value)
     }

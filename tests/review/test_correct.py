@@ -5,6 +5,7 @@ import re
 import uuid
 from html import unescape
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -234,10 +235,26 @@ def test_a_payload_too_big_for_fields_is_json_and_one_too_big_for_a_page_says_wh
     assert "lines.17.sku" in tab.send().page
     assert tab.confirm().status_code == 303
     assert meant(made_of(many))["lines"][17] == {"sku": "seventeen"}
-    large = refused(durban, {"text": "x" * 262_144}, order=456)
+    large = refused(durban, {"text": "x" * 131_072}, order=456)
     page = Form(large).page
-    assert "256 KiB that a page takes" in page and f"POST /api/v1/operations/{large.uid}/correction" in page
+    assert "128 KiB that a page takes" in page and f"POST /api/v1/operations/{large.uid}/correction" in page
     assert "<textarea" not in page.split("<footer")[0]
+
+
+def test_the_largest_payloads_that_a_page_takes_go_through_a_browsers_form(durban: stories.Durban) -> None:
+    """Sent as browsers do, each line break is six bytes, and so is a quote with its backslash."""
+    large: list[dict[str, Any]] = [{"text": one * 65_000} for one in ("\n", '"', "ü")]
+    for order, payload in enumerate([*large, {"lines": [1] * 9_990}], 1):
+        operation = refused(durban, payload, order)
+        tab = Form(operation)
+        if "json" not in tab.fields:
+            tab.send("json")
+        sent = urlencode({**tab.fields, "amount": "1.00"}).replace("%0A", "%0D%0A")
+        answer = tab.browser.post(address(operation), sent, "application/x-www-form-urlencoded")
+        assert (answer.status_code, ">Confirm<" in answer.content.decode()) == (200, True), order
+    tab = Form(refused(durban, {"order": "9"}, 9)).send("json")
+    tab.fields["json"] = json.dumps({"order": "9" * 131_072})
+    assert "128 KiB at most" in tab.send().page
 
 
 def test_30_two_clicks_are_one_correction_and_two_tabs_too(durban: stories.Durban) -> None:
