@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 from urllib.parse import urlencode
 
+from ledger.rules.states import CaseKind
+
 VIEWS = {
     "open": "All open",
     "person": "Needs a person",
@@ -34,6 +36,31 @@ ORDERS = {
     "age": "Oldest first",
     "amount": "Largest amount",
 }
+AGES = {
+    "1": "Older than an hour",
+    "24": "Older than a day",
+    "168": "Older than a week",
+    "720": "Older than 30 days",
+}
+"""From how many hours on."""
+REASONS: dict[str, str] = {
+    CaseKind.DIFFERS: "It differs",
+    CaseKind.SEVERAL: "There are several",
+    CaseKind.ABSENT: "It is absent",
+    CaseKind.REFUSED: "It was refused",
+    CaseKind.COULD_NOT_LOOK: "Nobody could look",
+    CaseKind.EXPIRED: "It fell silent",
+    CaseKind.ACCEPTED: "Accepted for too long",
+    CaseKind.UNPROVED: "Nothing can prove it",
+    CaseKind.LIMIT: "No tries are left",
+    CaseKind.MISSING: "It is gone again",
+    CaseKind.THERE_AFTER_ALL: "There after all",
+    CaseKind.BOTH_THERE: "There beside its correction",
+    CaseKind.LAPSED: "A permit lapsed",
+    CaseKind.FIRST: "What comes first is in doubt",
+}
+"""Why an operation waits for a person."""
+_MONEY = re.compile(r"\d{1,15}(\.\d{1,4})?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -47,15 +74,26 @@ class Filter:
     type: str = ""
     owner: str = ""
     currency: str = ""
+    destination: str = ""
+    entity: str = ""
+    age: str = ""
+    least: str = ""
+    most: str = ""
+    reason: str = ""
+    text: str = ""
     order: str = "risk"
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
         """Read an address; what is not known counts as not given."""
-        given = {field.name: query.get(field.name, "")[:100] for field in fields(cls)}
+        given = {field.name: query.get(field.name, "").strip()[:200] for field in fields(cls)}
         # No name has a control character, and the database takes no NUL.
         given = {name: value for name, value in given.items() if not _CONTROL.search(value)}
         known = {"view": VIEWS, "state": STATES, "found": FOUND, "order": ORDERS}
+        known |= {"age": AGES, "reason": REASONS}
+        for name in ("least", "most"):
+            given[name] = re.sub(r"[\s,]", "", given.get(name, ""))
+            given[name] = given[name] if _MONEY.fullmatch(given[name]) else ""
         return cls(
             **{name: value for name, value in given.items() if value and value in known.get(name, {value})}
         )
@@ -71,6 +109,10 @@ class Filter:
     def narrowed(self) -> bool:
         """Say whether anything but the view and the order is chosen."""
         return replace(self, view="open", order="risk") != Filter()
+
+    def without(self, name: str) -> str:
+        """Return the address with one filter less."""
+        return replace(self, **{name: ""}).address
 
     @property
     def words(self) -> str:

@@ -1,8 +1,10 @@
 """The queue: which operations stand in it, in which order, and what each row says; one query for the rows."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import models
@@ -11,7 +13,7 @@ from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, Qu
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce, Extract, JSONObject, NullIf
 
-from ledger.models import Approval, Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
+from ledger.models import REFERENCES, Approval, Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
 from ledger.rules.states import UNFINISHED, CaseKind, State
 from review.filters import Filter
 
@@ -70,7 +72,7 @@ def counts(now: datetime) -> Counts:
 
 def types() -> list[OperationType]:
     """Return the operation types, for the filters."""
-    return list(OperationType.objects.order_by("label"))
+    return list(OperationType.objects.select_related("destination").order_by("label"))
 
 
 def _open() -> QuerySet[Any]:
@@ -154,10 +156,24 @@ def _narrowed(operations: QuerySet[Any], chosen: Filter, now: datetime) -> Query
         operations = operations.filter(seen__isnull=True)
     elif chosen.found:
         operations = operations.annotate(verdict=KT("seen__verdict")).filter(verdict=chosen.found)
-    exact = {"state": chosen.state, "operation_type__name": chosen.type, "currency": chosen.currency}
-    operations = operations.filter(**{name: value for name, value in exact.items() if value})
-    if chosen.owner:
-        operations = operations.filter(case_owner=chosen.owner)
+    asked = {
+        "state": chosen.state,
+        "operation_type__name": chosen.type,
+        "operation_type__destination__name": chosen.destination,
+        "operation_type__destination__entity": chosen.entity,
+        "currency": chosen.currency,
+        "case_owner": chosen.owner,
+        "case_kind": chosen.reason,
+        "amount__gte": chosen.least,
+        "amount__lte": chosen.most,
+        "accepted_at__lte": chosen.age and now - timedelta(hours=int(chosen.age)),
+    }
+    operations = operations.filter(**{name: value for name, value in asked.items() if value})
+    if chosen.text:
+        # Only what is looked through is read for it; the search finds among all.
+        operations = operations.filter(
+            reduce(or_, (Q(**{f"{name}__icontains": chosen.text}) for name in REFERENCES))
+        )
     return operations
 
 

@@ -49,6 +49,7 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
     addresses = {
         "queue": "/queue/",
         "empty-filter": "/queue/?view=late&state=pending",
+        "filtered": "/queue/?state=completed&reason=several&least=100&text=Umgeni",
         "find": "/find/?q=Order",
         "find-nothing": "/find/?q=INV-9",
         "logout": "/accounts/logout/",

@@ -11,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.models import Operation, OperationType, database_now
+from ledger.rules.states import CaseKind
 from review import queue as rows_of_queue
-from review.filters import Filter
+from review.filters import REASONS, Filter
 from tests import stories
 from tests.databases import Database
 from tests.people import browser_of
@@ -82,6 +83,43 @@ def test_filters_narrow_and_stay_in_the_address(durban: stories.Durban) -> None:
     assert '<option value="failed" selected>' in page
     assert '<input type="hidden" name="view" value="person">' in page
     assert "?view=person&amp;state=failed&amp;place=1" in page
+
+
+def test_every_other_filter_narrows_too_and_goes_with_its_chip(durban: stories.Durban) -> None:
+    """Known failure 37: after an action the filter was lost; it is all in the address."""
+    made, ann = durban.every_state(), browser_of("ann")
+    everything = listed(ann)
+    expected = {
+        "destination=mailroom": ["Reminder for order 398"],
+        "entity=Nobody": [],
+        "age=1": [
+            key
+            for key in listed(ann, "?order=age")
+            if key not in ("Order 377", "Order 412", "Order 476", "Order 485")
+        ],
+        "least=12%20650.00": ["Order 318", "Order 476"],
+        "least=865&most=960.00": ["Order 377", "Order 471"],
+        "reason=several": ["Order 471"],
+        "text=umgeni": ["Order 471"],
+        "text=%25": [],
+    }
+    assert {query: sorted(listed(ann, f"?{query}")) for query in expected} == {
+        query: sorted(keys) for query, keys in expected.items()
+    }
+    for nonsense in ("age=2", "least=x", "most=1e9", "reason=x", "least=%D9%A3", "text=%00"):
+        assert listed(ann, f"?{nonsense}") == everything, nonsense
+    page = ann.get("/queue/?view=person&reason=several&text=umgeni&order=age").content.decode()
+    assert "Reason: There are several" in page and "Text: umgeni" in page
+    assert 'href="/queue/?view=person&amp;text=umgeni&amp;order=age"><span class="vh">Remove' in page
+    address = f"/operations/{made['several'].uid}/"
+    assert f"{address}?view=person&amp;reason=several&amp;text=umgeni&amp;order=age&amp;place=1" in page
+    checked = ann.post(f"{address}check/?text=umgeni&place=1", {"command_id": str(uuid.uuid4())})
+    assert checked["Location"].startswith(f"{address}?text=umgeni&place=1")
+
+
+def test_every_reason_of_an_operation_can_be_filtered_by() -> None:
+    loose = {CaseKind.PAUSED, CaseKind.NEVER_SUBMITTED, CaseKind.REPEATED}
+    assert set(REASONS) == set(CaseKind) - loose
 
 
 def test_money_at_risk_times_age_comes_first_and_what_runs_by_itself_last(durban: stories.Durban) -> None:
