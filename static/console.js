@@ -82,9 +82,42 @@
 		if (mark) mark.hidden = target.value === target.closest("td").dataset.was;
 	});
 
+	/* what was sent and never taken, because a sign-in had ended meanwhile, is there again after the next one;
+	   only for the same person, on the same page, in this window */
+	const KEPT = "tieout.written";
+	const who = () => first(".who")?.textContent;
+	const own = (form) => [...form.querySelectorAll("textarea, input:not([type=hidden], [type=file])")];
+	const typed = (field) => (field.type === "radio" || field.type === "checkbox") ? field.checked : field.value;
+
+	function keep(form) {
+		const fields = own(form).map((field) => [field.name, field.type === "radio" ? field.value : "", typed(field)]);
+		try {
+			sessionStorage.setItem(KEPT, JSON.stringify({ at: location.pathname, who: who(), fields }));
+		} catch { /* storage is off: it has to be written again */ }
+	}
+
+	function restore() {
+		let kept = null;
+		try {
+			kept = JSON.parse(sessionStorage.getItem(KEPT));
+			if (kept && !first("[data-unsent]")) sessionStorage.removeItem(KEPT);
+		} catch { /* nothing was kept */ }
+		const form = first("dialog form[method=post]");
+		if (!kept || !form || kept.at !== location.pathname || kept.who !== who()) return;
+		const fields = own(form);
+		if (fields.some((field) => field.tagName === "TEXTAREA" && field.value)) return;
+		for (const [name, value, was] of kept.fields) {
+			const field = fields.find((one) => one.name === name && (!value || one.value === value));
+			if (!field) continue;
+			if (typeof was === "boolean") field.checked = was;
+			else field.value = was;
+		}
+	}
+
 	/* one click is one command at the server too; this only spares the second request */
 	document.addEventListener("submit", (event) => {
 		const form = event.target;
+		if (first("textarea", form)) keep(form);
 		if (form.method !== "post" || form.hasAttribute("hx-post")) return;
 		if (form.dataset.sent) event.preventDefault();
 		form.dataset.sent = "yes";
@@ -116,5 +149,6 @@
 		first("#keys-on").checked = keysOn;
 		count(document);
 		raise(document);
+		restore();
 	});
 })();

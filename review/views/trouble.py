@@ -3,6 +3,7 @@
 import sys
 from urllib.parse import urlsplit
 
+from django.contrib import messages
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -11,13 +12,18 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from ledger.rules.errors import RulesUnreadable
 
+OLDER = "Nothing was done: this page was older than your sign-in. It is fresh now."
+
 
 def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Refuse a form that is older than the sign-in; htmx is told to load the page again."""
+    """Refuse a form that is older than the sign-in; htmx is told to load the page again, which says so."""
     if request.headers.get("HX-Request"):
+        messages.error(request, OLDER)
         return HttpResponseClientRefresh()
     came = urlsplit(request.headers.get("Referer", ""))
-    back = came.path if came.netloc == request.get_host() and came.path else "/queue/"
+    back = "/queue/"
+    if came.netloc == request.get_host() and came.path:
+        back = f"{came.path}?{came.query}" if came.query else came.path
     return render(request, "403_csrf.html", {"back": back}, status=403)
 
 

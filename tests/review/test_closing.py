@@ -1,5 +1,6 @@
 """The other ways to close: on a person's word, as not done, cancelled; each only where it is true."""
 
+import re
 import uuid
 from dataclasses import replace
 from typing import Any
@@ -122,3 +123,17 @@ def test_a_decision_leads_on_to_the_next_of_the_same_filter(durban: stories.Durb
     assert f'rel="prev" href="/operations/{first.uid}/?view=person&amp;order=age&amp;place=1"' in shown
     assert "no longer in this list" in shown
     assert "Next in the queue" in shown
+
+
+def test_37_after_an_action_the_filter_stays_and_the_next_one_is_offered(durban: stories.Durban) -> None:
+    """The way to it, the action and what follows all stand in one address."""
+    first, second = (durban.looked(durban.absent(order), stories.ABSENT, actor="ann") for order in (483, 484))
+    ann, query = browser_of("ann"), "?view=person&place=1"
+    form = {"reason": "Acme has cancelled it.", "command_id": str(uuid.uuid4())}
+    answer = ann.post(f"/operations/{first.uid}/did-not-happen/{query}", form)
+    assert (answer.status_code, answer["Location"]) == (303, f"/operations/{first.uid}/{query}")
+    page = ann.get(answer["Location"]).content.decode()
+    found = re.search(r'rel="next" href="/operations/([^/]+)/\?([^"]+)"', page)
+    assert found is not None
+    assert (found[1], "view=person" in found[2]) == (str(second.uid), True)
+    assert 'href="/queue/?view=person"' in page
