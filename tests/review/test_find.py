@@ -45,6 +45,9 @@ def test_what_is_exactly_it_comes_first_and_the_newest_of_alike_ones(durban: sto
     ann = browser_of("ann")
     assert listed(ann, "Order 483") == ["Order 483", "Order 4830", "Order 4831"]
     assert listed(ann, "acme") == ["Order 4831", "Order 483", "Order 4830"]
+    durban.invoiced(7, subject="4830")
+    durban.invoiced(8, subject="48")
+    assert listed(ann, "48") == ["Order 8", "Order 483", "Order 4830", "Order 4831", "Order 7"]
 
 
 def test_what_nobody_carries_is_said_and_what_was_searched(durban: stories.Durban) -> None:
