@@ -287,7 +287,10 @@ def test_44_a_person_closes_nothing_above_the_limit_alone_by_the_orm_either(cloc
     clock.advance(60)
     make.looked(absent, actor="ann")
     word = Word("ann", "Not there.", uuid.uuid4())
-    with pytest.raises(IntegrityError, match="closed by two"), locked(absent.pk) as (operation, now):
+    with (
+        pytest.raises(IntegrityError, match="an operation is closed by two"),
+        locked(absent.pk) as (operation, now),
+    ):
         end_locked(operation, now, word)
     with (
         pytest.raises(IntegrityError, match="a case is closed by two"),
