@@ -1,7 +1,8 @@
 """Records that no single field ties to their operation: a look-up's `match` tells them, and so it does here.
 
 What a record carries at those places is written out in words ("order.number = 483, kind = order") and stands
-as its reference until an operation is found that would be written out alike. One for which others could be
+as its reference until an operation is found that would be written out alike. A comma within a value is
+doubled, so that no two records come out alike which a look-up would tell apart. One for which others could be
 taken, as a correction of the same source record, is never found by it: the checks do not tell them apart.
 """
 
@@ -64,7 +65,7 @@ def written_out(match: Mapping[str, str], item: object) -> str:
     if not all(text.strip() for text in marks.values()):
         return ""
     drilled = next((text for text in marks.values() if re.match(keys.RESERVED, text)), "")
-    words = drilled or ", ".join(f"{place} = {text}" for place, text in marks.items())
+    words = drilled or ", ".join(f"{place} = {text.replace(',', ',,')}" for place, text in marks.items())
     return words if len(words) <= records.TEXT_MAX else hashlib.sha256(words.encode()).hexdigest()
 
 
@@ -86,7 +87,8 @@ def _written(match: Mapping[str, str], values: dict[str, Any]) -> str:
     pieces: list[str] = []
     for place in sorted(match):
         comma = ", " if pieces else ""
-        pieces += [_put(f"{comma}{place} = ", values), _filled(match[place], values)]
+        told = f"replace({_filled(match[place], values)}, ',', ',,')"
+        pieces += [_put(f"{comma}{place} = ", values), told]
     return " || ".join(pieces)
 
 
@@ -94,11 +96,15 @@ def _filled(template: str, values: dict[str, Any], *, escaped: str = "") -> str:
     """Return SQL that fills a template in, with these characters of its values percent-encoded."""
     pieces = []
     for literal, name in placeholders.pieces(template):
-        value = f"nullif({COLUMNS[name]}, '')" if name else ""
-        for character in escaped if name else "":
+        if literal:
+            pieces.append(_put(literal, values))
+        if not name:
+            continue
+        value = f"nullif({COLUMNS[name]}, '')"
+        for character in escaped:
             encoded = _put(keys.percent(character), values)
             value = f"replace({value}, {_put(character, values)}, {encoded})"
-        pieces += [_put(literal, values)] * bool(literal) + [value] * bool(name)
+        pieces.append(value)
     return f"({' || '.join(pieces)})"
 
 

@@ -1,5 +1,6 @@
 """The list of what waits for a second person, and what was decided lately; a fixed number of queries."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,7 @@ from ledger.models import Approval, Operation, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from review import access, asked, queue, wording
 from review.instants import instant
-from review.row import Row
+from review.row import Row, refuted
 
 SHOWN = 100
 LATELY = 20
@@ -45,16 +46,20 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
     rows = found[:SHOWN]
     told = queue.told(Operation.objects.filter(pk__in=[row.operation_id for row in rows]))
     known = {operation.pk: operation for operation in told}
-    return [_request(row, known[row.operation_id], person, now) for row in rows], len(found) > SHOWN
+    unsure = refuted(known.values())
+    requests = [_request(row, known[row.operation_id], person, now, unsure=unsure) for row in rows]
+    return requests, len(found) > SHOWN
 
 
-def _request(approval: Approval, operation: Any, person: User, now: datetime) -> Request:
+def _request(
+    approval: Approval, operation: Any, person: User, now: datetime, *, unsure: Container[int]
+) -> Request:
     mine = approval.is_by(person.pk, person.get_username())
     closed = "" if access.may(person, "approve") else access.lacking(person)
     return Request(
         approval=approval,
         operation=operation,
-        row=Row.of(operation, now),
+        row=Row.of(operation, now, refuted=unsure),
         title=f"{wording.title(operation)} · {operation.operation_type.noun}",
         asks=asked.asks(approval),
         why_two=asked.two(approval, operation),

@@ -205,7 +205,7 @@ def _key(reading: Reading) -> Iterator[Fact]:
     if not facts.contract.takes_key:
         yield Fact("Key", f"{reading.there} takes none")
         return
-    proved = reading.sitting is not None and reading.sitting.proof
+    proved = reading.sitting is not None and reading.see(reading.sitting).proof
     if new_generation(facts, proved=proved):
         why = "the old one would bring its saved error back" if facts.same_account else "for the new account"
         yield Fact("Key", "A new one", f"{why}; every try is proved not done")

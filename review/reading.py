@@ -112,8 +112,13 @@ class Reading:
 
     @cached_property
     def seen(self) -> Seen | None:
-        """What the latest check since the last try found."""
-        return Seen.of(self.latest) if self.latest else None
+        """What the latest check since the last try found, and whether it still proves anything."""
+        return self.see(self.latest) if self.latest else None
+
+    def see(self, row: Lookup) -> Seen:
+        """Return what a check found; its silence is no proof once a drill has refuted what that rests on."""
+        fact = actions.lookup_fact(row)
+        return replace(Seen.of(row), proof=fact is not None and self.facts.proves(fact))
 
     @property
     def verdict(self) -> str:
@@ -128,7 +133,8 @@ class Reading:
     @property
     def badge(self) -> wording.Badge:
         """The stamp of its state."""
-        absent, taken = self.seen is not None and self.seen.proof, self.facts.taken_at is not None
+        absent = self.seen is not None and self.seen.proof and self.permit is None
+        taken = self.facts.taken_at is not None
         return wording.badge(self.state, trouble=self.trouble, taken=taken, absent=absent)
 
     @property

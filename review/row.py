@@ -1,9 +1,11 @@
 """One row of the queue in words: did it happen, what was found, who has it, and what comes next."""
 
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 
+from ledger import actions
 from ledger.models import OperationType, Permit
 from ledger.rules.errors import RulesUnreadable
 from ledger.rules.states import DOUBT, Outcome, State, Verdict
@@ -31,19 +33,22 @@ class Row:
     asks: bool
 
     @classmethod
-    def of(cls, operation: Any, now: datetime) -> Self:
-        """Read an annotated operation; no query."""
+    def of(cls, operation: Any, now: datetime, *, refuted: Container[int]) -> Self:
+        """Read an annotated operation; no query. `refuted`: see the question of that name."""
         state = State(operation.state)
         seen = Seen.read(operation.seen) if operation.seen else None
+        if seen is not None and operation.operation_type_id in refuted:
+            seen = replace(seen, proof=False)
         trouble = wording.trouble(state, verdict=seen.verdict if seen else None, case=operation.case_kind)
         taken = operation.taken_at is not None
         icon, found = _found(operation, seen, now, trouble=trouble)
+        absent = seen is not None and seen.proof and operation.permit is None
         due, late = _due(operation, now)
         asks, step = _next(operation, seen, now)
         name = wording.name(operation)
         return cls(
             operation=operation,
-            badge=wording.badge(state, trouble=trouble, taken=taken, absent=bool(seen and seen.proof)),
+            badge=wording.badge(state, trouble=trouble, taken=taken, absent=absent),
             name=f"{name} · {operation.subject}" if operation.subject else name,
             found_icon=icon,
             found=found,
@@ -54,6 +59,18 @@ class Row:
             next=step,
             asks=asks,
         )
+
+
+def refuted(operations: Iterable[Any]) -> Container[int]:
+    """Return the types whose look-up a drill has refuted, so that no silence of theirs proves anything.
+
+    One query, where the silence of any is taken for proof; otherwise none.
+    """
+    kinds = {
+        one.operation_type_id: one.operation_type for one in operations if one.seen and one.seen["proof"]
+    }
+    drilled = actions.drilled_each([*kinds.values()]) if kinds else {}
+    return {pk for pk, found in drilled.items() if found.lookup_broken_on is not None}
 
 
 def _meant(operation: Any) -> Meant:

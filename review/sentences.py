@@ -11,7 +11,6 @@ from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, St
 from review import amounts, asked, following, wording
 from review.instants import instant, span
 from review.reading import Reading
-from review.seen import Seen
 
 
 def heading(reading: Reading) -> tuple[str, str]:
@@ -277,7 +276,7 @@ def _uncertain(reading: Reading) -> str:
 
 def _after_all(reading: Reading) -> str:
     """Say why what was closed as not done is open again; empty where a later check proves its absence."""
-    checks = (Seen.of(lookup) for lookup in reading.lookups)
+    checks = map(reading.see, reading.lookups)
     latest = next((seen for seen in checks if seen.live or seen.proof), None)
     if latest is not None and latest.live:
         return f"It was closed as not done, and {reading.there} holds it after all."

@@ -23,6 +23,7 @@ _DID = {
     "stray": "reported under a token that is not the try’s.",
     "expired": "ended a try whose sender fell silent.",
     "looked": "checked {there}.",
+    "known": "began with what an earlier check had found.",
     "heard": "told of it{told}.",
     "permitted": "allowed another try.",
     "withdrawn": "took the permit back.",
@@ -89,7 +90,7 @@ def line(event: Event, *, there: str) -> Line:
     did = did.replace("{told}", _told(event.data))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
     # Nobody is asked for a reason to look, or to take a permit back in time.
-    unasked = event.kind in ("looked", "withdrawn") or event.reason == UNDONE
+    unasked = event.kind in ("looked", "known", "withdrawn") or event.reason == UNDONE
     said = wording.is_person(event.actor) and not unasked
     reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
     return Line(event.at, who, did, reason, said=said)

@@ -36,7 +36,7 @@ def badge(
     """Return the stamp of a state.
 
     `trouble` is what was found wrong, `taken` that it was accepted only, `absent` that the latest check
-    proves that nothing is there, which a person has still to act on.
+    proves that nothing is there, and that nobody has decided yet.
     """
     if trouble is not None:
         return Badge("completed", _BUT[trouble], "completed", but=True)

@@ -10,6 +10,7 @@ from ledger.actions.correcting import Correction, Draft, correct, drafted
 from ledger.actions.drilling import (
     begin_drill,
     drilled,
+    drilled_each,
     end_drill,
     is_still_there,
     note_made,
@@ -69,6 +70,7 @@ __all__ = [
     "corrections_of",
     "drafted",
     "drilled",
+    "drilled_each",
     "end",
     "end_drill",
     "expire",

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from ledger import actions
 from ledger.models import Case, Event, Lookup, OperationType, database_now
 from ledger.rules.errors import Conflict, Malformed, NotFound
-from ledger.rules.states import CaseKind, Verdict
+from ledger.rules.states import CaseKind
 from reconcile.classes import ItemClass
 from reconcile.comparing import whole_sets
 from reconcile.histories import files, linking, looking
@@ -281,7 +281,7 @@ def _new(history: History, one: Several) -> Repeat:
 def _ask(history: History, repeat: Repeat, one: Several, *, check: Lookup | None, actor: str) -> None:
     """Open a case for what is new; what was answered is asked again unless its check came after the runs.
 
-    Where the latest `check` of its operation found several, it begins with those.
+    Where the latest `check` of its operation found several, unanswered since, it begins with those.
     """
     if repeat._state.adding:
         repeat.case = _case(history, repeat, one, actor=actor)
@@ -295,8 +295,8 @@ def _ask(history: History, repeat: Repeat, one: Several, *, check: Lookup | None
         repeat.why = linking.words(repeat, check)
     repeat.history = history
     repeat.save()
-    if repeat.looked_at is None and check is not None and check.verdict == Verdict.SEVERAL:
-        looking.begin_with(repeat, check)
+    if repeat.looked_at is None and check is not None and looking.still_says(repeat, check):
+        looking.begin_with(repeat, check, actor=actor)
 
 
 def _answered(repeat: Repeat, one: Several) -> bool:

@@ -77,7 +77,9 @@ def look(repeat: Repeat, *, actor: str, within_s: float) -> Verdict:
     with transaction.atomic():
         kept = Repeat.objects.select_for_update().get(pk=repeat.pk)
         kept.key, kept.operation = repeat.key, repeat.operation
-        _keep(kept, seen, asked_at=asked_at, actor=actor)
+        _take(kept, seen, asked_at=asked_at, actor=actor)
+        _tell(kept, "looked", seen, actor=actor, reason=CHECKED, data={})
+        _conclude(kept)
     return seen.verdict
 
 
@@ -94,9 +96,26 @@ def look_each(repeats: Sequence[Repeat], *, actor: str) -> None:
             break
 
 
-def begin_with(repeat: Repeat, check: Lookup) -> None:
-    """Take what a check of its operation has found before: several are several whenever that was."""
-    _keep(repeat, _seen(check), asked_at=check.asked_at, actor=check.actor)
+def still_says(repeat: Repeat, check: Lookup) -> bool:
+    """Say whether several that the latest check of its operation found are still what is known of it.
+
+    They are not once a case of the operation was closed after it: that has answered them.
+    """
+    operation = repeat.operation
+    if operation is None or check.verdict != Verdict.SEVERAL or operation.held_at is None:
+        return False
+    return not operation.cases.filter(closed_at__gt=check.asked_at).exists()
+
+
+def begin_with(repeat: Repeat, check: Lookup, *, actor: str) -> None:
+    """Take what the latest check of its operation found, as found then; nobody has looked now."""
+    _take(repeat, _seen(check), asked_at=check.asked_at, actor=check.actor)
+    at = f"{check.asked_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    repeat.why = f"At {at}: {repeat.why}"[:500]
+    known = {"lookup": str(check.uid), "asked_at": check.asked_at.isoformat(), "by": check.actor}
+    reason = f"The check of its operation at {at} found several."
+    _tell(repeat, "known", _seen(check), actor=actor, reason=reason, data=known)
+    _conclude(repeat)
 
 
 def _seen(check: Lookup) -> Seen:
@@ -123,8 +142,8 @@ def _of_source(repeat: Repeat, within_s: float) -> Seen:
     return Seen(found.verdict, found.complete, False, found.why, found.stored())
 
 
-def _keep(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None:
-    """Write down what was found, in its class; one record that stands answers it, unless asked too early."""
+def _take(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None:
+    """Note what was found, in its class."""
     live = seen.live
     repeat.item_class, repeat.why = _class_of(repeat, seen, asked_at)
     repeat.looked_at, repeat.looked_by = asked_at, actor
@@ -132,8 +151,17 @@ def _keep(repeat: Repeat, seen: Seen, *, asked_at: datetime, actor: str) -> None
     repeat.records = [*live, *gone]
     repeat.surplus = max(len(live) - 1, 0)
     repeat.amount, repeat.currency = _surplus(live[1:])
-    data = {"case": str(repeat.case.uid), "verdict": str(seen.verdict), "records": len(seen.records)}
-    Event.objects.create(kind="looked", actor=actor, reason=CHECKED, data={**repeat.mark, **data})
+
+
+def _tell(
+    repeat: Repeat, kind: str, seen: Seen, *, actor: str, reason: str, data: Mapping[str, object]
+) -> None:
+    found = {"case": str(repeat.case.uid), "verdict": str(seen.verdict), "records": len(seen.records)}
+    Event.objects.create(kind=kind, actor=actor, reason=reason, data={**repeat.mark, **found, **data})
+
+
+def _conclude(repeat: Repeat) -> None:
+    """Keep it; one record that stands answers it, unless asked too early."""
     if repeat.item_class == ItemClass.MATCHED:
         _close(repeat, actor="policy", reason=repeat.why)
     elif repeat.item_class == ItemClass.DUPLICATE:

@@ -306,9 +306,9 @@ def test_what_two_postings_of_one_draft_could_have_made_is_ambiguous(plan: Plan,
     }
 
 
-def ordered(key: str | None, reference: str) -> Operation:
+def ordered(key: str | None, reference: str, *, system: str = "till/2") -> Operation:
     """An order of a shop, done as its caller says; its record is known by its source alone."""
-    reply = claimed("order.create", key, system="till/2", reference=reference)
+    reply = claimed("order.create", key, system=system, reference=reference)
     _, attempt, token = make.held(reply)
     actions.record(attempt.uid, token=token, report=make.done(f"OR-{reference}"), actor="api:shop")
     return refreshed(reply.operation)
@@ -356,3 +356,14 @@ def test_a_record_belongs_to_the_order_whose_key_is_made_of_the_same_source(plan
         "It cannot be read: shop is longer than 200 characters.",
     }
     assert Operation.objects.filter(key="order/till%2F2/1").exists(), "a separator within a part is encoded"
+
+
+def test_records_that_a_look_up_tells_apart_are_told_apart(plan: Plan) -> None:
+    """Written out one after the other, without more, the values of the second would read as the first's."""
+    plan = Plan.objects.select_related("operation_type__destination").get(name="orders")
+    ordered(None, "1", system="east, shop = west")
+    own = {**order(1), "shop": "east, shop = west"}
+    Postings.held = (own, {**order(2), "number": "no. 1, shop = east", "shop": "west"})
+    done, found = run(plan)
+    assert counts(done) == {"matched": 1, "unexpected_at_destination": 1}
+    assert found[0].reference == "number = no. 1,, shop = east, shop = west"

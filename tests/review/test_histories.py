@@ -320,7 +320,7 @@ def test_it_begins_with_what_tieout_knows_of_its_operation(listed: Books, tmp_pa
     assert "Tieout has it done as INV-1, after 1 try, never checked. Whether the other runs" in page(repeat)
     doubled = listed.claimed("472", Outcome.SUCCEEDED, reference="INV-2")
     HELD.pages = [[record(number, key=key_of("472")) for number in (2, 3)]]
-    lookups.look(refreshed(doubled), actor="ann", reason="Is it there twice?")
+    check = lookups.look(refreshed(doubled), actor="ann", reason="Is it there twice?")
     single = listed.claimed("473", Outcome.SUCCEEDED, reference="INV-4")
     HELD.pages = [[record(4, key=key_of("473"))]]
     lookups.look(refreshed(single), actor="ann", reason="Is it there?")
@@ -333,10 +333,29 @@ def test_it_begins_with_what_tieout_knows_of_its_operation(listed: Books, tmp_pa
     )
     assert (twice.item_class, twice.surplus, twice.looked_by) == ("duplicate_at_destination", 1, "ann")
     assert (twice.is_open, twice.case.operation) == (True, doubled), "one question, one case"
+    told_of = Event.objects.get(data__repeat=str(twice.uid), kind="known")
+    assert told_of.data["lookup"] == str(check.uid) and told_of.data["by"] == "ann" != told_of.actor
+    assert not Event.objects.filter(data__repeat=str(twice.uid), kind="looked").exists(), "nobody looked now"
+    assert "began with what an earlier check had found." in page(twice)
+    assert (
+        "ann</b> checked" not in page(twice) and f"At {check.asked_at:%Y-%m-%d %H:%M:%S} UTC: " in twice.why
+    )
     assert (once.item_class, once.is_open, once.looked_at) == ("uncertain", True, None)
     assert re.search(
         r"done as INV-4, after 1 try, and the check of \S+ \S+ UTC found 1 that stands\.", once.why
     )
+
+
+def test_several_that_were_answered_since_are_no_beginning(listed: Books, tmp_path: Path) -> None:
+    """A person reversed one and named the other: what the check found is old news."""
+    doubled = listed.claimed("471", Outcome.SUCCEEDED, reference="INV-1")
+    HELD.pages = [[record(number, key=key_of("471")) for number in (1, 2)]]
+    lookups.look(refreshed(doubled), actor="ann", reason="Is it there twice?")
+    word = {"actor": "ann", "reason": "I reversed the other.", "reference": "INV-1"}
+    actions.attest(doubled.pk, command_id=uuid.uuid4(), **word)
+    repeat = monday(tmp_path)
+    assert (repeat.item_class, repeat.is_open, repeat.looked_at) == ("uncertain", True, None)
+    assert not Event.objects.filter(data__repeat=str(repeat.uid), kind__in=["known", "looked"]).exists()
 
 
 def test_an_export_that_is_late_enough_for_the_operation_may_be_too_early_for_its_runs(

@@ -19,6 +19,7 @@ import pytest
 
 from ledger import actions
 from ledger.models import Attempt, Operation
+from ledger.rules.drills import Promise, Result, Tried
 from ledger.rules.errors import OutcomeDiffers
 from ledger.rules.outcomes import Report
 from ledger.rules.states import CaseKind, Standing
@@ -130,6 +131,33 @@ def test_what_a_run_finds_absent_once_software_has_stopped_is_said_one_way(durba
     assert "A check has proved it: one made by you in the last five minutes closes it." in shown_now
     assert "may already exist" not in shown_now and "May have happened" not in shown_now
     assert "Not there, to be decided" in browser_of("vic").get("/queue/").content.decode()
+
+
+def absent_and_held(durban: stories.Durban) -> Operation:
+    """What a run has found absent after software had stopped."""
+    operation = durban.blind(318, "18400.00", subject="Marine Parade Hotel")
+    durban.clock.advance(9 * 60)
+    return durban.looked(operation, stories.ABSENT, actor="reconciliation 2")
+
+
+def test_what_a_person_has_decided_does_not_wait_to_be_decided(durban: stories.Durban) -> None:
+    operation = absent_and_held(durban)
+    durban.allowed(operation)
+    says(operation, "ann allowed another try at", "May have happened")
+    for page in (shown(operation), browser_of("vic").get("/queue/").content.decode()):
+        assert "to be decided" not in page
+    assert ">Allowed, " in browser_of("vic").get("/queue/").content.decode()
+
+
+def test_a_check_that_a_drill_has_refuted_since_proves_nothing(durban: stories.Durban) -> None:
+    operation = absent_and_held(durban)
+    refuted = Result(Promise.LOOKUP_ABSENT, Tried.BROKEN, "It told of what is not there.")
+    drill = actions.begin_drill(durban.invoice, actor="ann")
+    actions.end_drill(drill, [refuted], actor="ann", why="", finds=False)
+    says(operation, "May have happened", "It may already exist.", "Absent, but its silence proves nothing")
+    for page in (shown(operation), browser_of("vic").get("/queue/").content.decode()):
+        assert "to be decided" not in page
+    assert "does not hold it" not in shown(operation)
 
 
 def test_could_not_look(durban: stories.Durban) -> None:
