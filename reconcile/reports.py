@@ -12,10 +12,10 @@ from reconcile.models import Finding, Run
 from reconcile.tying import amount_text
 
 SETTLED = {
-    "completed": ("completed by the one match",) * 2,
-    "confirmed": ("seen there, as a person had said",) * 2,
+    "completed": ("completed by the one match", "completed by the one match"),
+    "confirmed": ("seen there, as a person had said", "seen there, as a person had said"),
     "closed": ("case closed, for it is in order now", "cases closed, for they are in order now"),
-    "held": ("held for a person",) * 2,
+    "held": ("held for a person", "held for a person"),
     "reopened": ("taken back into doubt, with a case", "taken back into doubt, each with a case"),
     "failed": ("declined there, with a case", "declined there, each with a case"),
     "opened": ("case opened for what no operation carries", "cases opened for what no operation carries"),
@@ -132,7 +132,7 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
 def settled(run: Run) -> str:
     """Say what the run did in the ledger: "1 completed by the one match, 2 held for a person"."""
     done = [(words, run.settled[what]) for what, words in SETTLED.items() if run.settled.get(what)]
-    return ", ".join(f"{count} {words[count != 1]}" for words, count in done)
+    return ", ".join(f"{count} {one if count == 1 else several}" for (one, several), count in done)
 
 
 def _tie_table(run: Run, currency: str, there: str) -> list[str]:

@@ -124,7 +124,7 @@ def actor_of(run: Run) -> str:
 
 
 def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
-    """Write the one snapshot that page, command and export share; the digest covers what it says."""
+    """Write the one snapshot that page, command and export share; the digest covers these books."""
     run.classes = tying.classes(tie, found)
     run.tie = tie.stored()
     run.totals = tying.totals(tie)
@@ -133,7 +133,14 @@ def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
 
 
 def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
-    return {name: value for name, value in reports.document(run, found).items() if name != "digest"}
+    """Return what the books come to, without what words tell of other operations: those move by themselves."""
+    document = reports.document(run, found)
+    beside = ("why", "elsewhere")
+    document["findings"] = [
+        {name: value for name, value in finding.items() if name not in beside}
+        for finding in document["findings"]
+    ]
+    return {name: value for name, value in document.items() if name != "digest"}
 
 
 def store(run: Run, found: Sequence[Finding]) -> None:

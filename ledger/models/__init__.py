@@ -9,9 +9,10 @@ from ledger.models.drill import Drill, DrillStep
 from ledger.models.evidence import Case, Command, Event, Lookup
 from ledger.models.grant import Grant
 from ledger.models.hearing import Heard, Unsigned
-from ledger.models.operation import REFERENCES, Attempt, Operation, OperationQuerySet, Permit, folded
+from ledger.models.operation import REFERENCES, Attempt, Operation, OperationQuerySet, folded
 from ledger.models.pace import Pace
 from ledger.models.pause import Pause, Refusal
+from ledger.models.permit import Permit
 from ledger.models.webhook import Delivery, Webhook
 
 __all__ = [

@@ -295,7 +295,10 @@ def test_a_spool_that_cannot_be_used_is_said(shop: Shop, broken: str) -> None:
         assert ran(shop, key).startswith("SpoolError false")
         return
     if broken != "garbled":
-        shop.spool.write_text("no folder") if broken == "file" else shop.spool.mkdir()
+        if broken == "file":
+            shop.spool.write_text("no folder")
+        else:
+            shop.spool.mkdir()
         shop.spool.chmod(0o770)
         words = "is somebody else's" if broken == "shared" else "cannot be written"
         assert ran(shop, key).startswith(f"SpoolError false The spool folder {shop.spool} {words}")

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Sum
 
 from ledger import actions
-from ledger.actions import Report, Submission
+from ledger.actions import Reply, Report, Submission
 from ledger.destinations import sending
 from ledger.destinations.connectors.base import (
     IncompletePull,
@@ -246,12 +246,12 @@ class Books:
             actions.record(reply.attempt.uid, token=reply.token, report=report, actor="api:shop")
         return refreshed(reply.operation)
 
-    def elsewhere(self, folder: Path, order: str) -> Operation:
-        """An operation of another type, which its caller has claimed; its key is that of the order."""
+    def elsewhere(self, folder: Path, order: str) -> Reply:
+        """What the claim of an operation of another type gave; its key is that of the order."""
         (folder / "stall.toml").write_text(STALL)
         configure(folder / "stall.toml")
         meant = replace(self.submission(order), type_name="invoice.issue", key=key_of(order), source={})
-        return actions.claim(meant, actor="api:stall").operation
+        return actions.claim(meant, actor="api:stall")
 
     def outside(self, order: str, *, total: str = "100.00", currency: str = "ZAR") -> str:
         """An invoice that an older connector makes behind our back; returns its number."""

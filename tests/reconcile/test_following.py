@@ -253,6 +253,12 @@ def test_what_waits_for_a_person_or_for_nothing_says_so_and_takes_no_others_turn
         f"It comes after another operation, which did not happen. {not_listed}",
     ]
     assert not Lookup.objects.exclude(operation__key="post/9").exists()
+    first = Operation.objects.get(key="draft/1")
+    actions.cancel(first.pk, actor="ann", reason="Not needed.", command_id=command_id())
+    Sweep().run()
+    again, now_found = run(plan)
+    assert now_found[0].why != found[0].why, "what it says of the draft is as that stands now"
+    assert again.digest == done.digest, "the drafts are in other books"
 
 
 # --- known by several fields

@@ -172,7 +172,7 @@ def test_what_there_is_not_is_not_found(controller: Controller) -> None:
 def test_what_another_type_made_is_told_to_whose_token_covers_it(
     http: httpx.Client, books: Books, tmp_path: Path
 ) -> None:
-    other = books.elsewhere(tmp_path, "900")
+    other = books.elsewhere(tmp_path, "900").operation
     HELD.pages = [[record(1, key=other.key)]]
     uid = Controller(http).start().json()["id"]
     carried_out(Run.objects.get())

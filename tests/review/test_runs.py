@@ -16,12 +16,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 import review.runs
+from ledger import actions
 from ledger.models import TieoutNow, database_now
 from ledger.rules.states import Outcome
 from reconcile import findings, reports
 from reconcile.actions import start
 from reconcile.models import Run
 from reconcile.running import NotWhole, window
+from tests import factories as make
 from tests.databases import Database
 from tests.people import browser_of
 from tests.reconcile.books import HELD, Books, key_of, record
@@ -262,7 +264,7 @@ def test_each_page_costs_the_same_few_queries_whatever_it_shows(listed: Books) -
 
 def test_what_another_type_made_is_said_with_its_type_and_a_link(listed: Books, tmp_path: Path) -> None:
     """Whose the record is stands beside that it is nobody's of this type: page, CSV, JSON and terminal."""
-    operation = listed.elsewhere(tmp_path, "900")
+    operation, attempt, token = make.held(listed.elsewhere(tmp_path, "900"))
     HELD.pages = [[record(1, key=key_of("900")), record(2, key=key_of("901"))]]
     run, _ = listed.run()
     nobodys = "No operation of this type carries its reference."
@@ -279,3 +281,7 @@ def test_what_another_type_made_is_said_with_its_type_and_a_link(listed: Books, 
     other = {"id": str(operation.uid), "type": "invoice.issue", "key": key_of("900"), "state": "running"}
     assert [(each["why"], each["elsewhere"]) for each in told] == [(nobodys, [other]), (nobodys, [])]
     assert said in here("invoices").stdout
+    actions.record(attempt.uid, token=token, report=make.done("S-1"), actor="api:stall")
+    again, (moved, _) = listed.run()
+    assert moved.elsewhere == [{**other, "state": "completed"}]
+    assert again.digest == run.digest, "these books are as they were"
