@@ -133,7 +133,7 @@ def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
 
 
 def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
-    """Return what the books come to, without what words tell of other operations: those move by themselves."""
+    """Return what the books come to, without what words tell of other operations: they move by themselves."""
     document = reports.document(run, found)
     beside = ("why", "elsewhere")
     document["findings"] = [

@@ -1,6 +1,5 @@
 """The list of what waits for a second person, and what was decided lately; a fixed number of queries."""
 
-from collections.abc import Container
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +10,7 @@ from ledger.models import Approval, Operation, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from review import access, asked, queue, wording
 from review.instants import instant
-from review.row import Row, refuted
+from review.row import Row, rows
 
 SHOWN = 100
 LATELY = 20
@@ -43,23 +42,20 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
     """Return the open requests, those that lapse first at the top, and whether there are more."""
     open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("expires_at")
     found = list(open_[: SHOWN + 1])
-    rows = found[:SHOWN]
-    told = queue.told(Operation.objects.filter(pk__in=[row.operation_id for row in rows]))
-    known = {operation.pk: operation for operation in told}
-    unsure = refuted(known.values())
-    requests = [_request(row, known[row.operation_id], person, now, unsure=unsure) for row in rows]
-    return requests, len(found) > SHOWN
+    asks = found[:SHOWN]
+    told = queue.told(Operation.objects.filter(pk__in=[ask.operation_id for ask in asks]))
+    known = {row.operation.pk: row for row in rows(list(told), now)}
+    return [_request(ask, known[ask.operation_id], person, now) for ask in asks], len(found) > SHOWN
 
 
-def _request(
-    approval: Approval, operation: Any, person: User, now: datetime, *, unsure: Container[int]
-) -> Request:
+def _request(approval: Approval, row: Row, person: User, now: datetime) -> Request:
+    operation = row.operation
     mine = approval.is_by(person.pk, person.get_username())
     closed = "" if access.may(person, "approve") else access.lacking(person)
     return Request(
         approval=approval,
         operation=operation,
-        row=Row.of(operation, now, refuted=unsure),
+        row=row,
         title=f"{wording.title(operation)} · {operation.operation_type.noun}",
         asks=asked.asks(approval),
         why_two=asked.two(approval, operation),

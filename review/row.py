@@ -1,6 +1,6 @@
 """One row of the queue in words: did it happen, what was found, who has it, and what comes next."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -34,7 +34,7 @@ class Row:
 
     @classmethod
     def of(cls, operation: Any, now: datetime, *, refuted: Container[int]) -> Self:
-        """Read an annotated operation; no query. `refuted`: see the question of that name."""
+        """Read an annotated operation; no query. `refuted`: the types whose look-up a drill has refuted."""
         state = State(operation.state)
         seen = Seen.read(operation.seen) if operation.seen else None
         if seen is not None and operation.operation_type_id in refuted:
@@ -61,11 +61,14 @@ class Row:
         )
 
 
-def refuted(operations: Iterable[Any]) -> Container[int]:
-    """Return the types whose look-up a drill has refuted, so that no silence of theirs proves anything.
+def rows(operations: Collection[Any], now: datetime) -> list[Row]:
+    """Read annotated operations in their order; one query where any silence is taken for proof, or none."""
+    refuted = _refuted(operations)
+    return [Row.of(one, now, refuted=refuted) for one in operations]
 
-    One query, where the silence of any is taken for proof; otherwise none.
-    """
+
+def _refuted(operations: Collection[Any]) -> Container[int]:
+    """Return the types whose look-up a drill has refuted, so that no silence of theirs proves anything."""
     kinds = {
         one.operation_type_id: one.operation_type for one in operations if one.seen and one.seen["proof"]
     }

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from ledger.models import database_now
 from review import finding
 from review.access import people_only
-from review.row import Row
+from review.row import rows
 
 
 @people_only
@@ -20,7 +20,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return redirect("operation", found[0].uid)
     context = {
         "sought": asked,
-        "rows": [(Row.of(row, now), "") for row in found[: finding.SHOWN]],
+        "rows": [(row, "") for row in rows(found[: finding.SHOWN], now)],
         "more": len(found) > finding.SHOWN,
         "shown": finding.SHOWN,
     }

@@ -9,7 +9,7 @@ from reconcile.models import History
 from review import choices, filters, histories, pausing, queue
 from review.access import people_only
 from review.place import carry
-from review.row import Row, refuted
+from review.row import rows
 
 WITH_REPEATS = ("open", "person")
 """The views in which triggers that ran more than once stand, too."""
@@ -31,7 +31,6 @@ def show(request: HttpRequest) -> HttpResponse:
     now = database_now()
     chosen = filters.Filter.read(request.GET)
     found = list(queue.rows(chosen, now)[: queue.SHOWN + 1])
-    unsure = refuted(found)
     counted, types = queue.counts(now), queue.types()
     offered = choices.offered(chosen, counted.currencies, types)
     tabs = [
@@ -45,8 +44,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "tabs": tabs,
         "counted": counted,
         "rows": [
-            (Row.of(row, now, refuted=unsure), carry(chosen, number))
-            for number, row in enumerate(found[: queue.SHOWN], 1)
+            (row, carry(chosen, number)) for number, row in enumerate(rows(found[: queue.SHOWN], now), 1)
         ],
         "pauses": pausing.open_pauses(),
         "repeats": histories.waiting(now) if counted.repeated and chosen.view in WITH_REPEATS else [],
