@@ -9,7 +9,8 @@ DEVELOPMENT := .venv/development-$(shell cksum requirements-test.lock | tr -cs '
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
-PYTEST := $(BIN)/python -m pytest --numprocesses=$(CORES) --dist=loadfile
+# Half of a test's time it waits: for a process, a browser, the end of a lease. So there are two for each core.
+PYTEST := $(BIN)/python -m pytest --numprocesses=$$((2 * $(CORES))) --dist=loadfile
 
 .PHONY: demo serve test test-long test-postgres15 check bench promise dev lock
 

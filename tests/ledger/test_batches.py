@@ -24,6 +24,7 @@ CHANGING = [
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UID"),
     (r"tieout_[\w-]{43}", "TOKEN"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+(\+00:00|Z)", "INSTANT"),
+    (r"\d{4}-\d\d-\d\d [\d:]{8} SAST", "INSTANT"),
     (r"-g(\d)-[a-z2-7]{26}", r"-g\1-KEY"),
     ("The item must be a JSON object", "The body must be a JSON object"),
     # A payload that carries the operation's key has another digest.

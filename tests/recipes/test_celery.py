@@ -115,6 +115,7 @@ def test_a_task_that_retries_after_a_lost_answer_makes_one(shop: Shop, queue: Qu
     shop.books.faults("drop_after", "POST /invoices")
     with queue.worker():
         queue.put(RECIPE, order)
+        until(lambda: shop.effects(order) == 1, what="The invoice")
         comes_to_its_end(shop, queue)
         refused = {**new_order(), "customer": "Blocked & Sons"}
         queue.put(RECIPE, refused)
