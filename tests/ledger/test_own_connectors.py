@@ -29,7 +29,7 @@ def kasse(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("KASSE_LOGIN", LOGIN)
-    monkeypatch.setattr(calling, "TIMEOUT_S", 0.2)
+    monkeypatch.setattr(calling, "TIMEOUT_S", 0.5)
     reach = {"base_url": "http://127.0.0.1:1", "timeout": 3, "options": {"login": "env:KASSE_LOGIN"}}
     yield make.destination("kasse", title="Kasse", connector="kasse:Kasse", connection=reach, drills=True)
     for name in ("kasse", "kasse_double"):
