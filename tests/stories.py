@@ -203,6 +203,18 @@ class Durban:
         self.allowed(old["allowed"])
         return {name: self.again(operation) for name, operation in (old | new).items()}
 
+    def has_thousands_alike(self) -> None:
+        """Add 3,000 rows like each operation that is there; only their ids and keys differ."""
+        columns = [field.column for field in Operation._meta.fields if field.column != "id"]
+        values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'order/' || n"}
+        self.clock.database.as_superuser(
+            "SET session_replication_role = replica",
+            f"INSERT INTO ledger_operation ({', '.join(columns)}) "
+            f"SELECT {', '.join(values[name] for name in columns)} "
+            "FROM ledger_operation, generate_series(1, 3000) AS n",
+            "ANALYZE ledger_operation",
+        )
+
     def again(self, operation: Operation) -> Operation:
         """Read it again."""
         return Operation.objects.select_related("operation_type__destination").get(pk=operation.pk)

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from ledger.models import REFERENCES, Operation
+from ledger.models import REFERENCES
 from review import finding
 from tests import stories
 from tests.people import browser_of
@@ -85,15 +85,7 @@ def test_each_way_is_read_off_its_index_and_stops_at_what_is_shown(
     """However many begin so: nothing counts or sorts them."""
     monkeypatch.setattr(finding, "SHOWN", 9)
     durban.tried(durban.invoiced(1, subject="Acme"), stories.done("INV-1"))
-    columns = [field.column for field in Operation._meta.fields if field.column != "id"]
-    values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'order/' || n"}
-    durban.clock.database.as_superuser(
-        "SET session_replication_role = replica",
-        f"INSERT INTO ledger_operation ({', '.join(columns)}) "
-        f"SELECT {', '.join(values[name] for name in columns)} "
-        "FROM ledger_operation, generate_series(1, 3000) AS n",
-        "ANALYZE ledger_operation",
-    )
+    durban.has_thousands_alike()
     ann = browser_of("ann")
     for asked in ("order", "Acme", "INV", "1240", "o", "nobody"):
         with CaptureQueriesContext(connection) as queries:

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
-from ledger.models import Operation, OperationType, database_now
+from ledger.models import OperationType, database_now
 from ledger.rules.states import CaseKind
 from review import queue as rows_of_queue
 from review.filters import REASONS, Filter
@@ -200,15 +200,7 @@ def test_a_million_that_wait_are_not_read_for_the_list(
     """Ranked and sorted is what is looked through, and that is read off indexes."""
     monkeypatch.setattr(rows_of_queue, "COUNTED", 10)
     one = durban.invoiced(0)
-    columns = [field.column for field in Operation._meta.fields if field.column != "id"]
-    values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'order/' || n"}
-    durban.clock.database.as_superuser(
-        "SET session_replication_role = replica",
-        f"INSERT INTO ledger_operation ({', '.join(columns)}) "
-        f"SELECT {', '.join(values[name] for name in columns)} "
-        "FROM ledger_operation, generate_series(1, 3000) AS n",
-        "ANALYZE ledger_operation",
-    )
+    durban.has_thousands_alike()
     plan = rows_of_queue.rows(Filter(), one.accepted_at)[:200].explain(analyze=True, timing=False)
     read = [int(rows) for rows in re.findall(r"ledger_operation.*actual rows=(\d+)", plan)]
     assert read, plan
