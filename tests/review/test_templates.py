@@ -50,7 +50,9 @@ def test_every_form_that_posts_carries_its_token(template: Path) -> None:
 
 
 def test_the_stylesheet_stays_small() -> None:
+    """What every page loads; paper has rules of its own, which a screen does not wait for."""
     assert len((ROOT / "static" / "console.css").read_bytes()) < 15_000
+    assert len((ROOT / "static" / "print.css").read_bytes()) < 2_000
 
 
 def test_the_script_needs_no_eval() -> None:
