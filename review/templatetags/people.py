@@ -1,17 +1,17 @@
-"""People's roles for templates."""
+"""People's roles, and the pages that they may use, for templates."""
 
 from django import template
 from django.contrib.auth.models import User
 
-from review import access, approvals
+from review import access, navigation
 
 register = template.Library()
 
 
-@register.simple_tag
-def waiting_approvals() -> str:
-    """Return how many requests wait for a second person; nothing where none does."""
-    return approvals.figure()
+@register.simple_tag(takes_context=True, name="navigation")
+def tabs(context: template.Context) -> list[navigation.Shown]:
+    """Return the pages of the navigation for the person who reads."""
+    return navigation.tabs(context["user"], str(context.get("section", "")))
 
 
 @register.simple_tag
