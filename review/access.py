@@ -67,13 +67,26 @@ class View(Protocol):
 
 def roles(user: User | AnonymousUser) -> frozenset[str]:
     """Return the names of a person's roles; read once for each request's user."""
-    known: frozenset[str] | None = getattr(user, "_roles", None)
+    return _known(user)[0]
+
+
+def zone_name(user: User | AnonymousUser) -> str:
+    """Return the name of the time zone that a person has chosen, blank where none; no query of its own."""
+    return _known(user)[1]
+
+
+def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str]:
+    """Return a person's roles and zone; both in one query for each request."""
+    known: tuple[frozenset[str], str] | None = getattr(user, "_known", None)
     if known is None:
-        known = (
-            frozenset(user.groups.values_list("name", flat=True)) if user.is_authenticated else frozenset()
-        )
-        user._roles = known  # type: ignore[union-attr]  # kept on the request's own user
+        rows = _rows(user) if user.is_authenticated else []
+        known = frozenset(role for role, _ in rows if role), next((zone for _, zone in rows if zone), "")
+        user._known = known  # type: ignore[union-attr]  # kept on the request's own user
     return known
+
+
+def _rows(user: User) -> list[tuple[str | None, str | None]]:
+    return list(User.objects.filter(pk=user.pk).values_list("groups__name", "reader__zone"))
 
 
 def may(user: User | AnonymousUser, right: Right) -> bool:

@@ -1,5 +1,8 @@
 """Times and spans in words, as people in one place read them."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -7,10 +10,29 @@ from django.conf import settings
 
 from ledger.rules.facts import Sentence
 
+_reader: ContextVar[Callable[[], ZoneInfo | None]] = ContextVar("reader", default=lambda: None)
+"""What tells the zone of whoever reads the page that is being made."""
+
 
 def zone() -> ZoneInfo:
-    """Return the zone that screens show times in."""
-    return settings.DISPLAY_ZONE
+    """Return the zone that the page's reader has chosen, else the installation's."""
+    return _reader.get()() or settings.DISPLAY_ZONE
+
+
+@contextmanager
+def read_in(zone_of: Callable[[], ZoneInfo | None]) -> Iterator[None]:
+    """Show times in a reader's zone, asked for only where a time is shown; None: the installation's."""
+    before = _reader.set(zone_of)
+    try:
+        yield
+    finally:
+        _reader.reset(before)
+
+
+def named(at: datetime, there: ZoneInfo) -> str:
+    """Name a zone as it is at an instant: "SAST"; "UTC+04" where it has only a number."""
+    name = at.astimezone(there).tzname() or there.key
+    return f"UTC{name}" if name[:1] in "+-" else name
 
 
 def instant(at: datetime, now: datetime, *, exact: bool = False) -> str:

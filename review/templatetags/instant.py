@@ -1,4 +1,4 @@
-"""Times in the installation's zone, and spans, for templates."""
+"""Times in the reader's zone, and spans, for templates."""
 
 from datetime import datetime, timedelta
 
@@ -48,4 +48,4 @@ def span(length: timedelta) -> str:
 @register.simple_tag
 def zone() -> str:
     """Name the zone that times are shown in."""
-    return timezone.now().astimezone(instants.zone()).tzname() or instants.zone().key
+    return instants.named(timezone.now(), instants.zone())

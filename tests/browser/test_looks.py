@@ -53,6 +53,7 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
         "find": "/find/?q=Order",
         "find-nothing": "/find/?q=INV-9",
         "logout": "/accounts/logout/",
+        "you": "/you/",
     }
     addresses |= {name: f"/operations/{operation.uid}/?place=1" for name, operation in made.items()}
     addresses["send-again"] = f"/operations/{made['absent'].uid}/send-again/"

@@ -36,6 +36,7 @@ from tests.reconcile.test_histories import MONDAY, here, written
 SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
 EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada")
 DECIDE, APPROVE, ADMINISTER = ("ann", "bob"), ("bob",), ("ada",)
+WITH_A_ROLE = ("vic", "ann", "bob", "ada")
 WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY)
 COUNTED = ("ledger_", "reconcile_", "review_")
 """The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
@@ -167,6 +168,10 @@ def checked_again(place: Place, name: str) -> tuple[str, Form]:
     return f"/runs/histories/{ran_twice(place).uid}/check/", {}
 
 
+def chosen(place: Place, name: str) -> tuple[str, Form]:
+    return "/you/", {"zone": "Europe/London"}
+
+
 def run(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
     place.run = place.run or f"/runs/{Books.configured(place.folder).run()[0].uid}"
     return place.run + end, {}
@@ -221,6 +226,7 @@ DOORS: dict[str, Door] = {
     "healthz": at("/healthz", everybodys=True),
     "readyz": at("/readyz", everybodys=True),
     "metrics": at("/metrics", everybodys=True),
+    "you/": Door(chosen, may=WITH_A_ROLE),
     "accounts/login/": at("/accounts/login/", everybodys=True),
     "accounts/logout/": at("/accounts/logout/", everybodys=True),
 }
