@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from decimal import Decimal
 
 from ledger.models import Approval, Operation
-from ledger.rules.approvals import OVERRIDES, Answer, Ask
+from ledger.rules.approvals import OVERRIDES, Answer, Ask, Together
 from review import amounts, wording
 from review.instants import instant
 
@@ -44,18 +45,27 @@ def two(approval: Approval, operation: Operation) -> str:
     """Say why one person is not enough for what is asked."""
     if approval.action == Ask.OVERRIDE_CORRECT:
         return "It may have happened all the same, so two people decide."
-    return why_two(operation, override=approval.action in OVERRIDES)
-
-
-def why_two(operation: Operation, *, override: bool) -> str:
-    """Say why one person is not enough."""
-    there = operation.operation_type.destination.title
-    if override:
-        return f"{there} cannot be checked, so two people decide."
+    if approval.action in OVERRIDES:
+        return f"{operation.operation_type.destination.title} cannot be checked, so two people decide."
+    said = approval.data
+    total = Decimal(said["together"]) if "together" in said else operation.amount
     limit = (operation.operation_type.reviewing.four_eyes_above or {}).get(operation.currency)
+    counted = Together(said.get("today", 0), said.get("tied", 0), total, limit, takes_two=True)
+    return why_two(operation, counted)
+
+
+def why_two(operation: Operation, counted: Together) -> str:
+    """Say why one person is not enough: by its amount alone, or with what is added to it."""
+    limit = counted.above
     if limit is None:
         return f"{operation.currency} has no limit, so two people decide."
-    return f"Above {amounts.whole(limit, operation.currency)}, so two people decide."
+    above = f"bove {amounts.whole(limit, operation.currency)}, so two people decide."
+    if operation.amount is None or abs(operation.amount) > limit:
+        return f"A{above}"
+    today = f"{counted.today} {'other' if counted.today == 1 else 'others'} of today" if counted.today else ""
+    tied = f"{counted.tied} tied to it" if counted.tied else ""
+    others = " and ".join(part for part in (today, tied) if part)
+    return f"With {others}, {amounts.whole(counted.total, operation.currency)}: a{above}"
 
 
 def by_hand(approval: Approval, now: datetime) -> str:

@@ -99,7 +99,8 @@ def _asks(reading: Reading, action: Action) -> str:
     """Say, where two people decide, that confirming only asks the second one."""
     if not reading.takes_two(action):
         return ""
-    why = asked.why_two(reading.operation, override=action is Action.OVERRIDE)
+    blind = f"{reading.there} cannot be checked, so two people decide."
+    why = blind if action is Action.OVERRIDE else asked.why_two(reading.operation, reading.together)
     return f"Nothing happens yet: it needs {reading.second}. {why}"
 
 

@@ -22,7 +22,7 @@ from ledger.models import (
     database_now,
 )
 from ledger.rules.answering import answers, corrects_in_doubt
-from ledger.rules.approvals import Answer, Ask
+from ledger.rules.approvals import Answer, Ask, Together
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.states import CaseKind, Evidence, Outcome, State, Verdict
@@ -178,12 +178,17 @@ class Reading:
         said = (reference for reference in (*ours, *late) if reference and reference != known)
         return list(dict.fromkeys(said))
 
+    @cached_property
+    def together(self) -> Together:
+        """What this person would have closed alone with this one."""
+        return actions.together(self.operation, self.person.get_username())
+
     def takes_two(self, action: Action) -> bool:
         """Say whether an action only asks a second person."""
         above = action in (Action.CONFIRM_REFERENCE, Action.DID_NOT_HAPPEN)
         if action is Action.CORRECT:
             return self.state is State.UNCERTAIN
-        return action is Action.OVERRIDE or (above and actions.needs_second(self.operation))
+        return action is Action.OVERRIDE or (above and self.together.takes_two)
 
     @property
     def live(self) -> bool:
@@ -220,7 +225,7 @@ class Reading:
             two = (
                 ""
                 if action in (Action.OVERRIDE, Action.CORRECT)
-                else f" {asked.why_two(self.operation, override=False)}"
+                else f" {asked.why_two(self.operation, self.together)}"
             )
             why = f"{why}{two} Needs {self.second}."
         return Door(action, self.words(action), open=leave.allowed, why=why)

@@ -2,7 +2,7 @@
 
 from ledger.actions.accepting import Reply, claim, is_due, submit
 from ledger.actions.approving import approve, lapse_asked, override, refuse, take_back
-from ledger.actions.asking import needs_second
+from ledger.actions.asking import together
 from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
@@ -89,7 +89,6 @@ __all__ = [
     "lapse_asked",
     "latest_lookup",
     "lookup_fact",
-    "needs_second",
     "note_made",
     "note_sending",
     "note_voided",
@@ -115,6 +114,7 @@ __all__ = [
     "start",
     "submit",
     "take_back",
+    "together",
     "told_late",
     "unheard",
     "withdraw",

@@ -1,14 +1,18 @@
 """Ask a second person: a request bound to what is known now."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from ledger.actions.changing import Word, answer_asked, change, void_asked
+from django.db import connection, transaction
+
+from ledger.actions.changing import Word, answer_asked, change, locked, void_asked
 from ledger.actions.reading import latest_lookup
 from ledger.models import Approval, Lookup, Operation
-from ledger.rules.approvals import Answer, Ask, Bound, needs_two, what_changed
+from ledger.rules.approvals import Answer, Ask, Bound, Together, what_changed
 from ledger.rules.errors import Malformed, NotNow
 from ledger.rules.facts import Facts, Sentence
 from ledger.rules.states import Verdict
@@ -28,9 +32,29 @@ class Sealed:
     payload: bytes
 
 
-def needs_second(operation: Operation) -> bool:
-    """Say whether closing this operation's value takes two people."""
-    return needs_two(operation.amount, operation.currency, operation.operation_type.reviewing.four_eyes_above)
+def together(operation: Operation, actor: str) -> Together:
+    """Add up what this person would have closed alone with this operation, and say whether that takes two.
+
+    The database adds, by the function that its guard asks: the two cannot differ.
+    """
+    if operation.amount is None or operation.operation_type.reviewing.four_eyes_above is None:
+        return Together()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM ledger_together(%s, %s)", [operation.pk, actor])
+        return Together(*cursor.fetchone())
+
+
+@contextmanager
+def closing(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
+    """Lock an operation for who may close it alone; at an entity one after the other, so that sums are whole.
+
+    That turn comes before the row's lock, as elsewhere: two that wait for each other would end in an error.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT ledger_one_closes(%s)", [operation_id])
+        with locked(operation_id) as held:
+            yield held
 
 
 def ask_locked(

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ledger.actions import resolving
-from ledger.actions.asking import ask_locked, needs_second
+from ledger.actions.asking import ask_locked, closing, together
 from ledger.actions.changing import Word, change, first_time, given, locked
 from ledger.actions.holding import cancel_locked
 from ledger.actions.reading import facts, lookup_fact, sitting
@@ -109,12 +109,14 @@ def attest(
     reference = reference.strip()
     if not reference or len(reference) > REFERENCE_MAX or not reference.isprintable():
         raise Malformed(f"Give the destination's number for it: 1 to {REFERENCE_MAX} characters.")
-    with locked(operation_id) as (operation, now):
+    with closing(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="attest", actor=actor):
             return Approval.objects.filter(command_id=command_id).first()
         require(operation, Action.CONFIRM_REFERENCE, actor=actor, now=now)
-        if needs_second(operation):
-            return _ask(operation, now, Ask.ATTEST, word=word, data={"reference": reference})
+        counted = together(operation, actor)
+        if counted.takes_two:
+            said = {"reference": reference, **counted.counted}
+            return _ask(operation, now, Ask.ATTEST, word=word, data=said)
         attest_locked(operation, now, word, reference=reference)
         return None
 
@@ -173,12 +175,13 @@ def end(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) ->
     Where that takes two people, ask the second one.
     """
     word = Word(actor, given(reason), command_id)
-    with locked(operation_id) as (operation, now):
+    with closing(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="end", actor=actor):
             return Approval.objects.filter(command_id=command_id).first()
         require(operation, Action.DID_NOT_HAPPEN, actor=actor, now=now)
-        if needs_second(operation):
-            return _ask(operation, now, Ask.END, word=word)
+        counted = together(operation, actor)
+        if counted.takes_two:
+            return _ask(operation, now, Ask.END, word=word, data=dict(counted.counted))
         end_locked(operation, now, word)
         return None
 

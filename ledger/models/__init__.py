@@ -1,7 +1,7 @@
 """The ledger's rows: facts, each with one writer in `ledger.actions`."""
 
 from ledger.models.access import ApiToken, Heartbeat
-from ledger.models.approval import Approval
+from ledger.models.approval import Approval, DecidedAlone
 from ledger.models.automation import Automation
 from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
@@ -23,6 +23,7 @@ __all__ = [
     "Automation",
     "Case",
     "Command",
+    "DecidedAlone",
     "Delivery",
     "Destination",
     "Drill",

@@ -120,3 +120,22 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.action}"
+
+
+class DecidedAlone(models.Model):
+    """What one person alone has closed, noted by the database as it is told; it counts beside the next."""
+
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="decided_alone")
+    actor = models.CharField(max_length=150)
+    account = models.IntegerField(null=True, editable=False)
+    """Theirs at that moment; None where there was none of that name."""
+    at = models.DateTimeField(db_default=TieoutNow())
+
+    class Meta:
+        indexes = [
+            models.Index(name="alone_by_account", fields=["account", "at"]),
+            models.Index(name="alone_by_name", fields=["actor", "at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id} {self.actor}"

@@ -48,6 +48,27 @@ class Bound:
     absent: bool
 
 
+@dataclass(frozen=True)
+class Together:
+    """What a person would have closed alone with this one, in its currency, and the limit for that."""
+
+    today: int = 0
+    """Others of its type that they closed alone today, in the type's zone."""
+    tied: int = 0
+    """Others that anybody closed alone, tied to it by a correction or by their source record."""
+    total: Decimal | None = None
+    above: Decimal | None = None
+    """None where the currency has no line."""
+    takes_two: bool = False
+
+    @property
+    def counted(self) -> dict[str, str | int]:
+        """What a request keeps of it; nothing where this one is alone."""
+        if not self.today + self.tied:
+            return {}
+        return {"today": self.today, "tied": self.tied, "together": str(self.total)}
+
+
 def needs_two(amount: Decimal | None, currency: str, limits: Mapping[str, Decimal] | None) -> bool:
     """Say whether closing this amount takes two people; a currency without a line always does.
 

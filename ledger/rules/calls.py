@@ -175,6 +175,8 @@ class ReviewPolicy(Section):
     due_s: Seconds = Field(14400, alias="due")
     four_eyes_above: dict[str, Decimal] | None = None
     """Amounts by currency above which two people decide; a currency without a line always takes two."""
+    timezone: str = "UTC"
+    """Where the day begins and ends in which one person's decisions are added together."""
     redact: tuple[str, ...] = ()
 
 

@@ -1,6 +1,5 @@
 """What is checked of plans and automations beyond their lines: types, zone, schedule, amounts, addresses."""
 
-import zoneinfo
 from datetime import UTC, datetime
 
 from cronsim import CronSim, CronSimError
@@ -10,8 +9,8 @@ from django.core.validators import validate_email
 from ledger.models import OperationType
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
-from reconcile.configuration.type_checks import check_amounts
-from reconcile.configuration.wrongs import Path, Wrongs, choices, meant
+from reconcile.configuration.type_checks import check_amounts, check_zone
+from reconcile.configuration.wrongs import Path, Wrongs, choices
 
 CRON_FIELDS = 5
 
@@ -24,7 +23,7 @@ def check_plan(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     name = part.raw.get("operation_type")
     if isinstance(name, str):
         _check_type(part, name, layout=layout, wrongs=wrongs)
-    _check_zone(part, wrongs)
+    check_zone(part.raw.get("timezone"), (*part.path, "timezone"), wrongs)
     _check_schedule(part, wrongs)
     check_amounts(part.under("tolerance"), (*part.path, "tolerance"), wrongs)
     recipients = part.raw.get("recipients")
@@ -62,16 +61,6 @@ def _check_type(part: Part, name: str, *, layout: Layout, wrongs: Wrongs) -> Non
 def _unknown_type(path: Path, name: str, *, known: dict[str, bool], wrongs: Wrongs) -> None:
     remedy = choices(name, known, none="Add a section for it under operation_types.")
     wrongs.add(path, f'There is no operation type "{name}".', remedy)
-
-
-def _check_zone(part: Part, wrongs: Wrongs) -> None:
-    zone = part.raw.get("timezone")
-    if not isinstance(zone, str):
-        return
-    known = zoneinfo.available_timezones()
-    if zone not in known:
-        remedy = f"{meant(zone, known)}Write a name of the IANA list, such as Africa/Johannesburg or UTC."
-        wrongs.add((*part.path, "timezone"), f'There is no time zone "{zone}".', remedy)
 
 
 def _check_schedule(part: Part, wrongs: Wrongs) -> None:

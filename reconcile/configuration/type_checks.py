@@ -1,5 +1,6 @@
 """What is checked of an operation type beyond its lines: names, placeholders, keys, limits and amounts."""
 
+import zoneinfo
 from collections.abc import Mapping
 
 from ledger.models import OperationType
@@ -12,7 +13,7 @@ from reconcile.configuration.connector_checks import check_call_lines
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
 from reconcile.configuration.showing import duration
-from reconcile.configuration.wrongs import Path, Wrongs, choices
+from reconcile.configuration.wrongs import Path, Wrongs, choices, meant
 
 STATUS_LISTS = ("exists", "in_use", "rejected", "not_done")
 """In the order in which they count where two of them list one status."""
@@ -150,9 +151,20 @@ def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:
 
 
 def _check_four_eyes(part: Part, wrongs: Wrongs) -> None:
-    limits = part.under("review").get("four_eyes_above")
+    limits, path = part.under("review").get("four_eyes_above"), (*part.path, "review")
     if isinstance(limits, dict):
-        check_amounts(limits, (*part.path, "review", "four_eyes_above"), wrongs)
+        check_amounts(limits, (*path, "four_eyes_above"), wrongs)
+    check_zone(part.under("review").get("timezone"), (*path, "timezone"), wrongs)
+
+
+def check_zone(zone: object, path: Path, wrongs: Wrongs) -> None:
+    """Check the name of a time zone."""
+    if not isinstance(zone, str):
+        return
+    known = zoneinfo.available_timezones()
+    if zone not in known:
+        remedy = f"{meant(zone, known)}Write a name of the IANA list, such as Africa/Johannesburg or UTC."
+        wrongs.add(path, f'There is no time zone "{zone}".', remedy)
 
 
 def check_amounts(amounts: Mapping[str, object], path: Path, wrongs: Wrongs) -> None:

@@ -175,7 +175,8 @@ SHOWN: dict[str, dict[str, str]] = {
     },
     "`.review`": {
         "due": f"{WORDS}::test_a_case_is_due_as_long_after_its_opening_as_the_type_says",
-        "four_eyes_above": "ledger/test_approvals.py::test_44_nobody_approves_what_they_asked_themselves",
+        "four_eyes_above": "ledger/test_approvals.py::test_above_the_limit_closing_takes_two_people_and_sending_again_does_not",
+        "timezone": "ledger/test_together.py::test_a_day_is_one_of_its_types_zone",
         "redact": "review/test_correct.py::test_what_is_hidden_is_never_shown_and_never_lost",
     },
     DRILL: {

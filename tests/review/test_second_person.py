@@ -162,6 +162,22 @@ def test_above_the_limit_the_page_says_so_first_and_confirming_only_asks(durban:
     assert "Done on ann’s word, not yet seen in Durban Books. bob agreed." in page("ann", large)
 
 
+def test_what_is_added_to_it_is_said_before_and_to_the_second_person(durban: stories.Durban) -> None:
+    for order in (1, 2, 3):
+        post("ann", durban.silent(order, "3000.00"), "confirm-with-reference", reference=f"INV-{order}")
+    fourth = durban.silent(4, "3000.00")
+    much, limit = "12\u00a0000.00\u00a0ZAR", "10\u00a0000.00\u00a0ZAR"
+    why = f"With 3 others of today, {much}: above {limit}, so two people decide."
+    assert f"{why} Needs bob or another approver." in page("ann", fourth)
+    assert why not in page("bob", fourth), "bob has closed nothing today"
+    assert why in page("ann", fourth, "confirm-with-reference/")
+    post("ann", fourth, "confirm-with-reference", reference="INV-4")
+    assert f"ann asks to confirm it with reference INV-4. {why}" in page("bob", fourth)
+    assert why in browser_of("bob").get("/approvals/").content.decode()
+    answer("bob", fourth, "approve")
+    assert durban.again(fourth).state == "completed"
+
+
 def test_it_did_not_happen_above_the_limit_waits_for_the_approvers_own_check(durban: stories.Durban) -> None:
     operation = durban.looked(durban.absent(318, "18400.00"), stories.ABSENT, actor="ann")
     post("ann", operation, "did-not-happen")
