@@ -108,6 +108,12 @@ UNUSED_STATIC = ["account", "ninja", "htmax*", "ext"]
 
 def prepare() -> None:
     """Bring the database and the static files to the state of this code; raises ImproperlyConfigured."""
+    migrate()
+    gather()
+
+
+def migrate() -> None:
+    """Bring the database to the state of this code; raises ImproperlyConfigured."""
     try:
         call_command("migrate", database="owner", interactive=False, verbosity=0)
         call_command("createcachetable", database="owner", verbosity=0)
@@ -117,6 +123,10 @@ def prepare() -> None:
             f"The database cannot be prepared: {first}\nSee that it runs, and that DATABASE_OWNER_URL (or "
             "DATABASE_URL, where that is all there is) names a role that owns it."
         ) from error
+
+
+def gather() -> None:
+    """Pack the static files, as they are served."""
     call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=UNUSED_STATIC)
 
 

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from config import environment, kept, postgres, processes
 from config.cluster import SUPERUSER
+from tests import migrated
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "4GB"}
 ROLES = (postgres.APP, postgres.OWNER, SUPERUSER)
@@ -62,14 +63,27 @@ class Template:
     @classmethod
     @contextmanager
     def made(cls, scratch: Path, blocker: Any) -> Iterator["Template"]:
-        """Start a server that forgets durability for speed, and migrate in the owner's role."""
-        folder = scratch / "cluster"
-        postgres.hold(folder, pg_bin=environment.read().pg_bin, extra=FAST)
+        """A server that forgets durability for speed; its database was migrated in the owner's role."""
+        folder, pg_bin = scratch / "cluster", environment.read().pg_bin
+
+        def migrate(empty: Path) -> None:
+            with cls.running(empty, blocker, pg_bin) as template:
+                template.let_in_quickly()
+                with blocker.unblock(), template.used(template.database(postgres.DATABASE)):
+                    processes.migrate()
+
+        migrated.copied(folder, pg_bin=pg_bin, make=migrate)
+        processes.gather()
+        with cls.running(folder, blocker, pg_bin) as template:
+            yield template
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path, blocker: Any, pg_bin: Path | None) -> Iterator["Template"]:
+        """Its server, started, and stopped at the end."""
+        postgres.hold(folder, pg_bin=pg_bin, extra=FAST)
         template = cls(folder, blocker, itertools.count(1))
         try:
-            template.let_in_quickly()
-            with blocker.unblock(), template.used(template.database(postgres.DATABASE)):
-                processes.prepare()
             yield template
         finally:
             template.power.close()
