@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from ledger.models import Approval, Operation, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from review import access, asked, queue, wording
-from review.instants import instant
 from review.row import Row, rows
 
 SHOWN = 100
@@ -33,14 +32,14 @@ class Request:
     """Whether what a check found is a part of it."""
     risk: str
     follows: str
-    until: str
+    due: str
     mine: bool
     closed: str
 
 
 def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
-    """Return the open requests, those that lapse first at the top, and whether there are more."""
-    open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("expires_at")
+    """Return the open requests, those due first at the top, and whether there are more."""
+    open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("due_at", "pk")
     found = list(open_[: SHOWN + 1])
     asks = found[:SHOWN]
     told = queue.told(Operation.objects.filter(pk__in=[ask.operation_id for ask in asks]))
@@ -65,7 +64,7 @@ def _request(approval: Approval, row: Row, person: User, now: datetime) -> Reque
         checked=approval.action not in OVERRIDES,
         risk=approval.data.get("risk", ""),
         follows=asked.follows(approval, operation),
-        until=instant(approval.expires_at, now),
+        due=asked.due(approval, now),
         mine=mine,
         closed="You asked for it yourself: a second person decides." if mine else closed,
     )

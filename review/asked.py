@@ -7,7 +7,7 @@ from decimal import Decimal
 from ledger.models import Approval, Operation
 from ledger.rules.approvals import OVERRIDES, Answer, Ask, Together
 from review import amounts, wording
-from review.instants import instant
+from review.instants import instant, span
 
 PATHS_SHOWN = 12
 NOTHING_SENT = "Nothing is sent. Its case is closed, and its automation is told that it did not happen."
@@ -125,6 +125,17 @@ def _follows_correction(approval: Approval, operation: Operation) -> str:
     )
 
 
+def due(approval: Approval, now: datetime) -> str:
+    """Say until when it should be answered, and until when it counts."""
+    counts = f"counts until {instant(approval.expires_at, now)}"
+    if approval.due_at == approval.expires_at:
+        return f"{counts}, {span(approval.expires_at - now)} left"
+    at = instant(approval.due_at, now)
+    if approval.due_at <= now:
+        return f"was due {at}, when the key’s window closed; {counts}"
+    return f"due {at}, {span(approval.due_at - now)} left: the key’s window closes; {counts}"
+
+
 def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[str]:
     """Yield who asks for what and why, and until when it counts."""
     yield f"{maker(approval)} asks {asks(approval)}. {two(approval, operation)}"
@@ -133,8 +144,7 @@ def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[s
             yield f"{line}."
     if "risk" in approval.data:
         yield f"Why not wait for proof: “{approval.data['risk']}”"
-    until = instant(approval.expires_at, now)
-    yield f"Reason given: “{approval.reason}” The request counts until {until}."
+    yield f"Reason given: “{approval.reason}” The request {due(approval, now)}."
 
 
 def past(approval: Approval) -> tuple[str, str, str]:

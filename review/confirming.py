@@ -16,6 +16,7 @@ from review.instants import instant, span
 from review.reading import Reading
 
 CHANGES_SHOWN = 20
+ONLY_CHANGED = "only what has changed there since it was asked ends the request"
 FROZEN = "Not covered: a sender frozen between its check and its send."
 
 
@@ -163,7 +164,10 @@ def _answer(reading: Reading, action: Action) -> Question:
     changes, by_hand = asked.changes(request, reading.operation), asked.by_hand(request, reading.now)
     facts += [Fact("Changes", changes)] if changes else []
     facts += [Fact("By hand", by_hand, request.data.get("risk", ""))] if by_hand else []
-    facts += _check(reading) if changes or not by_hand else []
+    if action is Action.APPROVE and reading.facts.has_lookup:
+        facts.append(Fact("Check", f"{reading.there} is checked once more as you approve", ONLY_CHANGED))
+    elif changes or not by_hand:
+        facts += _check(reading)
     follows = asked.follows(request, reading.operation)
     note = follows if action is Action.APPROVE else "Nothing is done, and the request stays on record."
     undo = "Ten seconds to undo" if request.action == Ask.OVERRIDE_PERMIT else ""

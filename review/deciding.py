@@ -19,6 +19,7 @@ from review.access import require
 
 CHECKED = "Looked from the operation’s page."
 UNDONE = "Undone from the operation’s page."
+AS_APPROVED = "Looked once more, as it was approved."
 
 
 def check(operation: Operation, *, person: User, command_id: uuid.UUID) -> Lookup | None:
@@ -164,11 +165,13 @@ def is_for(operation: Operation, approval: uuid.UUID | None) -> bool:
 def approve(
     operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, approval: uuid.UUID
 ) -> None:
-    """Agree to what somebody else asked; it is carried out at once."""
+    """Agree to what somebody else asked, after one more look at what is there; it is carried out at once."""
     require(person, "approve")
-    actions.approve(
-        approval, actor=actors.person(person.get_username()), reason=reason, command_id=command_id
-    )
+    actor = actors.person(person.get_username())
+    if actions.looks_as_approved(approval, actor=actor, command_id=command_id):
+        with checking.turn(operation):
+            lookups.look(operation, actor=actor, reason=AS_APPROVED, within_s=checking.LONGEST_S)
+    actions.approve(approval, actor=actor, reason=reason, command_id=command_id)
 
 
 def refuse(

@@ -209,7 +209,7 @@ class Reading:
     def leaves(self) -> dict[Action, Leave]:
         """What this person may do now, as far as their role goes."""
         seen, actor = actions.lookup_fact(self.sitting), self.person.get_username()
-        answering = answers(self.facts, self.now, sitting=seen, actor=actor)
+        answering = answers(self.facts, self.now, sitting=seen, actor=actor, looks=True)
         found = leaves(self.facts, self.now, sitting=seen) | answering
         if self.takes_two(Action.CORRECT):
             found[Action.CORRECT] = corrects_in_doubt(self.facts, self.now)

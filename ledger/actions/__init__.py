@@ -1,7 +1,7 @@
 """The only writers of an operation. Every state change is a verb with its actor, its reason and its event."""
 
 from ledger.actions.accepting import Reply, claim, is_due, submit
-from ledger.actions.approving import approve, lapse_asked, override, refuse, take_back
+from ledger.actions.approving import approve, lapse_asked, looks_as_approved, override, refuse, take_back
 from ledger.actions.asking import together
 from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
@@ -88,6 +88,7 @@ __all__ = [
     "key_for",
     "lapse_asked",
     "latest_lookup",
+    "looks_as_approved",
     "lookup_fact",
     "note_made",
     "note_sending",

@@ -18,8 +18,8 @@ from ledger.actions.asking import (
 from ledger.actions.changing import Word, answer_asked, first_time, given, locked
 from ledger.actions.correcting import locked_with_latest
 from ledger.actions.reading import facts
-from ledger.models import Approval, Operation
-from ledger.rules.answering import overrides
+from ledger.models import Approval, Command, Operation, database_now
+from ledger.rules.answering import answers, overrides
 from ledger.rules.approvals import OVERRIDES, Answer, Ask
 from ledger.rules.errors import Malformed, NotFound, NotNow
 from ledger.rules.leaves import Action
@@ -73,6 +73,17 @@ def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uui
             CARRY_OUT[Ask(approval.action)](operation, now, word, approval)
     if changed:
         raise NotNow(f"{changed} The request is void, and nothing was done.")
+
+
+def looks_as_approved(approval_uid: uuid.UUID, *, actor: str, command_id: uuid.UUID) -> bool:
+    """Say whether to look at the destination before this person approves: it can be, and they still may."""
+    approval = Approval.objects.filter(uid=approval_uid, decided_at=None).first()
+    if approval is None or Command.objects.filter(command_id=command_id).exists():
+        return False
+    operation, now = approval.operation, database_now()
+    if not operation.operation_type.has_lookup:
+        return False
+    return answers(facts(operation), now, sitting=None, actor=actor, looks=True)[Action.APPROVE].allowed
 
 
 def refuse(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uuid.UUID) -> None:

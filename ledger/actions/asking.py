@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from ledger.actions.changing import Word, answer_asked, change, locked, void_asked
-from ledger.actions.reading import latest_lookup
+from ledger.actions.reading import facts, latest_lookup
 from ledger.models import Approval, Lookup, Operation
 from ledger.rules.approvals import Answer, Ask, Bound, Together, what_changed
 from ledger.rules.errors import Malformed, NotNow
@@ -68,6 +68,7 @@ def ask_locked(
 ) -> Approval:
     """Ask for a second person to agree; it counts for as long as a permit of this type does."""
     lapse_locked(operation, now)
+    expires_at = now + timedelta(seconds=operation.operation_type.permit_for_s)
     approval = Approval.objects.create(
         operation=operation,
         action=ask,
@@ -75,7 +76,8 @@ def ask_locked(
         reason=word.reason,
         command_id=word.command_id,
         made_at=now,
-        expires_at=now + timedelta(seconds=operation.operation_type.permit_for_s),
+        expires_at=expires_at,
+        due_at=min(expires_at, _same_key_until(operation, now) or expires_at),
         payload_digest=operation.payload_digest,
         attempt_count=operation.attempt_count,
         lookup=_latest(operation),
@@ -92,6 +94,14 @@ def ask_locked(
         data={"approval": str(approval.uid), "asked": ask, **told},
     )
     return approval
+
+
+def _same_key_until(operation: Operation, now: datetime) -> datetime | None:
+    """Return until when a send under the same key could still follow a refusal; None where none could."""
+    known = facts(operation)
+    if known.window_closes_at is None or not known.window_open(now):
+        return None
+    return known.window_closes_at - timedelta(seconds=known.lease_s)
 
 
 def _meant(sealed: Sealed | None) -> dict[str, Any]:
@@ -154,6 +164,7 @@ def _bound(payload_digest: str, attempts: int, lookup: Lookup | None) -> Bound:
         attempts,
         found="" if blind or lookup is None else lookup.content_digest,
         absent=lookup is not None and lookup.verdict == Verdict.ABSENT,
+        records=() if blind or lookup is None else tuple(lookup.records),
     )
 
 

@@ -45,6 +45,8 @@ class Approval(models.Model):
     command_id = models.UUIDField(unique=True)
     made_at = models.DateTimeField(db_default=TieoutNow())
     expires_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    """When it should be answered: before the key's window closes, where that is earlier."""
     payload_digest = models.CharField(max_length=100)
     attempt_count = models.PositiveSmallIntegerField()
     lookup = models.ForeignKey(Lookup, null=True, on_delete=models.PROTECT, related_name="approvals")
@@ -92,6 +94,10 @@ class Approval(models.Model):
             models.CheckConstraint(
                 name="approval_in_time",
                 condition=~Q(answer=Answer.APPROVED) | Q(decided_at__lt=F("expires_at")),
+            ),
+            models.CheckConstraint(
+                name="approval_due_while_it_counts",
+                condition=Q(due_at__gt=F("made_at"), due_at__lte=F("expires_at")),
             ),
             models.CheckConstraint(name="approval_expires_later", condition=Q(expires_at__gt=F("made_at"))),
             models.CheckConstraint(

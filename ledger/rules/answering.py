@@ -58,8 +58,15 @@ def corrects_in_doubt(facts: Facts, now: datetime) -> Leave:
     return waiting(facts, now) or yes("A correction takes its place. A second person must agree.")
 
 
-def answers(facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: str) -> dict[Action, Leave]:
-    """Say whether this person may answer what somebody has asked; all but the maker need the role for it."""
+def answers(
+    facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: str, looks: bool = False
+) -> dict[Action, Leave]:
+    """Say whether this person may answer what somebody has asked; all but the maker need the role for it.
+
+    `looks`: whether a check is made for them as they approve, which may find what the latest one found.
+    """
+    if looks and sitting is None and facts.lookup is not None:
+        sitting = replace(facts.lookup, asked_at=now)
     asked = facts.asked
     if asked is None:
         return dict.fromkeys((Action.APPROVE, Action.REFUSE, Action.TAKE_BACK), no("Nothing is asked."))
@@ -75,7 +82,9 @@ def answers(facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: s
         return {Action.APPROVE: other, Action.REFUSE: other, Action.TAKE_BACK: no(_not_theirs(asked))}
     in_your_name = no("It is asked in your name: a second person decides.")
     return {
-        Action.APPROVE: in_your_name if asked.is_for(actor) else _approve(facts, now, sitting, asked),
+        Action.APPROVE: in_your_name
+        if asked.is_for(actor)
+        else _approve(facts, now, sitting, asked, looks=looks),
         Action.REFUSE: yes("Nothing is done, and the request stays on record."),
         Action.TAKE_BACK: no(_not_theirs(asked)),
     }
@@ -87,22 +96,27 @@ def _not_theirs(asked: AskedFact) -> str:
     return f"Only {asked.account or asked.maker} takes it back."
 
 
-def _approve(facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact) -> Leave:
+def _approve(
+    facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact, *, looks: bool
+) -> Leave:
     if now >= asked.expires_at:
         return no("Nobody answered before {at}: it has to be asked again.", asked.expires_at)
-    leave = _still_open(replace(facts, asked=None), now, sitting, asked)
+    leave = _still_open(replace(facts, asked=None), now, sitting, asked, looks=looks)
     if not leave.allowed:
         return leave
     maker = asked.maker.removeprefix(actors.AUTOMATION)
     return yes(f"It is carried out at once, on {maker}’s word and yours.")
 
 
-def _still_open(facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact) -> Leave:
+def _still_open(
+    facts: Facts, now: datetime, sitting: LookupFact | None, asked: AskedFact, *, looks: bool
+) -> Leave:
     """Say whether what was asked could be done now; where a check can tell more, who agrees has made it."""
     look = no("Approve waits for a check made by you in the last five minutes.")
     if asked.ask is Ask.OVERRIDE_CORRECT:
         leave = corrects_in_doubt(facts, now)
-        return look if leave.allowed and facts.has_lookup and sitting is None else leave
+        unseen = facts.has_lookup and sitting is None and not looks
+        return look if leave.allowed and unseen else leave
     leave = leaves(facts, now, sitting=sitting)[DECIDES[asked.ask]]
     if leave.allowed and asked.ask in OVERRIDES:
         return overrides(facts)[asked.ask]

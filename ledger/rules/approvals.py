@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
+
+from ledger.rules import money
+
+RECORDS_TOLD = 5
 
 
 class Ask(StrEnum):
@@ -46,6 +51,8 @@ class Bound:
     attempts: int
     found: str
     absent: bool
+    records: tuple[Mapping[str, Any], ...] = ()
+    """What it saw: id, amount, currency, status, standing of each."""
 
 
 @dataclass(frozen=True)
@@ -91,4 +98,46 @@ def what_changed(ask: Ask, then: Bound, now: Bound) -> str:
         return "It was tried again since."
     if now.found in ("", then.found) or (now.absent and ask is not Ask.ATTEST):
         return ""
-    return "A check has found something else since."
+    if now.absent and not now.records:
+        return "A check has found nothing there since."
+    changed = _differences(then.records, now.records)
+    if len(then.records) == len(now.records) == 1 and len(changed) == 1:
+        name = now.records[0]["id"]
+        return f"The record changed: {changed[0].removeprefix(f'{name}: ')}."
+    more = f" and {len(changed) - RECORDS_TOLD} more" if len(changed) > RECORDS_TOLD else ""
+    return f"What is there changed: {'; '.join(changed[:RECORDS_TOLD])}{more}."
+
+
+def _differences(then: tuple[Mapping[str, Any], ...], now: tuple[Mapping[str, Any], ...]) -> list[str]:
+    """Say record by record what is otherwise; never a status in the destination's own words."""
+    before, after = ({one["id"]: one for one in records} for records in (then, now))
+    new = [f"{one['id']} is there, {_amount(one)}" for name, one in after.items() if name not in before]
+    both = [(before[name], one) for name, one in after.items() if name in before]
+    differing = [f"{one['id']}: {said}" for was, one in both if (said := _differs(was, one))]
+    gone = [f"{name} is gone" for name in before if name not in after]
+    return [*differing, *new, *gone] or ["its number of records"]
+
+
+def _differs(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    parts = []
+    if (was["amount"], was["currency"]) != (now["amount"], now["currency"]):
+        same = was["currency"] == now["currency"]
+        old, new = (_figure(one) if same else _amount(one) for one in (was, now))
+        parts.append(f"amount {old} → {new}")
+    if was["standing"] != now["standing"]:
+        parts.append(f"status {was['standing']} → {now['standing']}")
+    elif was["status"] != now["status"]:
+        parts.append("its status")
+    return ", ".join(parts)
+
+
+def _figure(record: Mapping[str, Any]) -> str:
+    try:
+        return money.show(money.read(record["amount"], currency=record["currency"]))
+    except money.MoneyError:
+        return "no amount"
+
+
+def _amount(record: Mapping[str, Any]) -> str:
+    figure = _figure(record)
+    return figure if figure == "no amount" else f"{figure} {record['currency']}"

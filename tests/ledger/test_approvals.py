@@ -406,6 +406,7 @@ def test_47_who_and_why_are_required_columns(clock: Clock) -> None:
         "reason": "Because.",
         "command_id": uuid.uuid4(),
         "expires_at": late,
+        "due_at": late,
         "payload_digest": "x",
         "attempt_count": 1,
     }

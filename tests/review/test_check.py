@@ -13,7 +13,7 @@ from ledger.rules.states import State
 from review import checking
 from tests import stories
 from tests.databases import Clock, Database
-from tests.people import browser_of
+from tests.people import browser_of, person
 from tests.sandboxes import Sandbox
 
 
@@ -152,3 +152,35 @@ def test_htmx_gets_the_main_part_only(durban: stories.Durban) -> None:
     html = response.content.decode().strip()
     assert html.startswith("<main id=")
     assert html.endswith("</main>")
+
+
+def test_approving_looks_again_and_only_what_changed_there_ends_the_request(
+    durban: stories.Durban, sandbox: Sandbox
+) -> None:
+    """The maker's click was on one record; by the time of the second person there are two."""
+    durban.invoice.review = {"four_eyes_above": {"ZAR": "1000.00"}}
+    durban.invoice.save(update_fields=["review"])
+    operation = durban.silent(318)
+    make(sandbox, operation, "1300.00")
+    check(operation)
+    person("bob")
+    for changed in (True, False):
+        ask = {"command_id": str(uuid.uuid4()), "reason": "The customer has it.", "reference": "INV-1"}
+        assert (
+            browser_of("ann").post(f"/operations/{operation.uid}/confirm-with-reference/", ask).status_code
+            == 303
+        )
+        if changed:
+            make(sandbox, operation, "1400.00")
+        request = operation.approvals.latest("id")
+        yes = {"command_id": str(uuid.uuid4()), "approval": str(request.uid)}
+        dialog = browser_of("bob").get(f"/operations/{operation.uid}/approve/").content.decode()
+        assert "Durban Books is checked once more as you approve" in dialog
+        answer = browser_of("bob").post(f"/operations/{operation.uid}/approve/", yes)
+        request.refresh_from_db()
+        if changed:
+            assert "What is there changed: INV-" in request.why
+            assert "is there, 1\u00a0400.00 ZAR." in answer.content.decode()
+        else:
+            assert (answer.status_code, request.answer) == (303, "approved")
+    assert durban.again(operation).evidence == "attested"
