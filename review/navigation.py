@@ -27,6 +27,7 @@ TABS = (
     Tab("approvals", "Approvals", "approvals", figure=approvals.figure),
     Tab("runs", "Runs", "runs"),
     Tab("register", "Register", "register"),
+    Tab("trail", "Trail", "trail"),
     Tab("deliveries", "Deliveries", "deliveries"),
 )
 """In the order in which they are shown: a day's work first, what is looked up now and then last."""

@@ -1,5 +1,6 @@
 """The trail's events in words: who did what, and why."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,7 +47,21 @@ _DID = {
     "ask_withdrawn": "took the request back.",
     "ask_voided": "ended the request.",
     "ask_lapsed": "let the request lapse.",
+    "configured": "changed the rules{section}.",
+    "imported": "took in what a platform tells of its runs.",
+    "drill_begun": "began a drill{type}.",
+    "drilled": "tried what was promised{type}.",
+    "key_issued": "issued a token{name}.",
+    "key_rotated": "issued the next token{name}.",
+    "key_revoked": "ended the tokens{name}.",
 }
+_NAMED = {"{section}": "section", "{type}": "type", "{name}": "name", "{person}": "person"}
+"""What an event that is about no operation names, from its data."""
+KINDS = {
+    kind: wording.first_up(re.split(r"[:.{]", did)[0].replace(" {there}", "").strip())
+    for kind, did in _DID.items()
+}
+"""What is done, in words that a list can be filtered by."""
 _SAYS_NO_MORE = frozenset(
     {
         *("Handed over.", "First try.", "The first byte may go.", "Still at work: the lease lasts longer."),
@@ -85,7 +100,9 @@ def _told(data: Mapping[str, Any]) -> str:
 
 def line(event: Event, *, there: str) -> Line:
     """Return one event in words."""
-    did = _DID.get(event.kind, f"{event.kind}.").replace("{there}", there)
+    did = _DID.get(event.kind, f"{event.kind.replace('_', ' ')}.").replace("{there}", there)
+    for mark, name in _NAMED.items():
+        did = did.replace(mark, f": {event.data[name]}" if event.data.get(name) else "")
     did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
     did = did.replace("{told}", _told(event.data))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)

@@ -14,6 +14,7 @@ from review.views import (
     queue,
     register,
     runs,
+    trail,
     you,
 )
 
@@ -34,6 +35,7 @@ urlpatterns = [
     path("deliveries/", deliveries.index, name="deliveries"),
     path("deliveries/<uuid:uid>/again/", deliveries.again, name="delivery-again"),
     path("register/", register.show, name="register"),
+    path("trail/", trail.index, name="trail"),
     path("you/", you.show, name="you"),
     path("runs/", runs.index, name="runs"),
     path("runs/histories/", histories.index, name="histories"),

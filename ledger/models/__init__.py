@@ -13,6 +13,7 @@ from ledger.models.operation import REFERENCES, Attempt, Operation, OperationQue
 from ledger.models.pace import Pace
 from ledger.models.pause import Pause, Refusal
 from ledger.models.permit import Permit
+from ledger.models.seal import Seal
 from ledger.models.webhook import Delivery, Webhook
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Pause",
     "Permit",
     "Refusal",
+    "Seal",
     "TieoutNow",
     "Unsigned",
     "Webhook",

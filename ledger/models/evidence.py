@@ -1,14 +1,17 @@
 """Evidence and people's work: look-ups, cases, commands and the events that nobody can change."""
 
 import uuid
+from datetime import datetime, timedelta
 from typing import Self
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.operation import Attempt, Operation
+from ledger.rules import actors
 from ledger.rules.states import CaseKind, Verdict
+from ledger.sql import statement
 
 
 class Lookup(models.Model):
@@ -93,6 +96,45 @@ class Command(models.Model):
         return f"{self.action} {self.command_id}"
 
 
+BY_A_PERSON = ~(
+    Q(actor__contains=":") | Q(actor__startswith=actors.RUN) | Q(actor__in=sorted(actors.RESERVED))
+)
+"""What people did; automations and workers, who write far more, pay nothing for its index."""
+
+
+CLOCKS = timedelta(hours=1)
+"""How far the order of events may differ from that of their times, where a clock was set."""
+
+
+class EventQuerySet(models.QuerySet["Event"]):
+    """Questions about events."""
+
+    def by_people(self) -> Self:
+        """What people did."""
+        return self.filter(BY_A_PERSON)
+
+    def by_software(self) -> Self:
+        """What automations, destinations, commands and workers did."""
+        return self.exclude(BY_A_PERSON)
+
+    def between(self, since: datetime | None, until: datetime | None) -> Self:
+        """Events from one instant on and before another; two quick queries find where those are."""
+        found = self
+        if since is not None:
+            found = found.filter(at__gte=since, pk__gte=_first(since - CLOCKS))
+        if until is not None:
+            found = found.filter(at__lt=until, pk__lt=_first(until + CLOCKS))
+        return found
+
+
+def _first(at: datetime) -> int:
+    """Return the number of the first event that is as late as an instant."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("since"), {"at": at})
+        row = cursor.fetchone()
+    return row[0] if row else 0
+
+
 class Event(models.Model):
     """What happened, who did it and why; the database refuses to change, remove or truncate it."""
 
@@ -126,13 +168,18 @@ class Event(models.Model):
     data = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=TieoutNow())
 
+    objects = EventQuerySet.as_manager()
+
     class Meta:
         ordering = ["id"]
         constraints = [
             models.CheckConstraint(name="event_has_actor", condition=~Q(actor="")),
             models.CheckConstraint(name="event_has_reason", condition=~Q(reason="")),
         ]
-        indexes = [models.Index(name="event_of_operation", fields=["operation", "id"])]
+        indexes = [
+            models.Index(name="event_of_operation", fields=["operation", "id"]),
+            models.Index(name="event_of_people", fields=["id"], condition=BY_A_PERSON),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.operation_id}"

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils.module_loading import import_string
 
-from ledger import actions
+from ledger import actions, audit
 from ledger.models import Approval, Operation, OperationType, Permit, database_now
 from ledger.rules.decisions import Next
 from ledger.rules.states import State
@@ -107,6 +107,11 @@ def _remove_payloads() -> bool:
     for one in nudging.take(due, oldest="finished_at", limit=BATCH):
         _alone(partial(actions.remove_payload, one.pk, actor="policy"), f"Operation {one.pk}")
     return True
+
+
+def _seal_trail() -> bool:
+    """Seal what the trail has grown by; what is still being written waits for the next pass."""
+    return audit.seal_in_time(within_s=PART_S)
 
 
 def _out_of_lease(now: datetime) -> "QuerySet[Operation]":
@@ -225,4 +230,5 @@ PARTS: dict[str, Callable[[], bool]] = {
     "What destinations spoke of": partial(_look_up, _told_of, _heed, oldest="told_look_at"),
     "Sends that are due": partial(_nudge_sends, _due, oldest="next_try_at", most=SENDS_MAX),
     "Payloads past their time": _remove_payloads,
+    "The trail's seals": _seal_trail,
 }

@@ -200,6 +200,7 @@ DOORS: dict[str, Door] = {
     "approvals/": at("/approvals/"),
     "deliveries/": at("/deliveries/"),
     "register/": at("/register/"),
+    "trail/": at("/trail/"),
     "runs/": at("/runs/"),
     "runs/histories/": at("/runs/histories/"),
     "runs/<uuid:uid>/": Door(run),
