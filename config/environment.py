@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,8 @@ from ledger.rules.errors import KeyringError
 from ledger.rules.keyring import Keyring
 
 ROOT = Path(__file__).resolve().parent.parent
+ROLES = ("viewer", "reviewer", "approver", "administrator")
+NOBODY = "none"
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 NEEDED_WITH_DATABASE_URL = (
     "is required when DATABASE_URL is set: only the embedded database makes its own. Make one with {how}."
@@ -30,11 +33,25 @@ def _port(value: object) -> int:
     raise ValueError(f"{text!r} is not a port. Give a whole number from 1 to 65535.")
 
 
-def _days(value: object) -> int:
-    text = str(value)
-    if text.isascii() and text.isdigit() and 7 <= int(text) <= 36500:
-        return int(text)
-    raise ValueError(f"{text!r} is no number of days. Give a whole number from 7 to 36500.")
+def _whole(least: int, most: int, what: str) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        text = str(value)
+        if text.isascii() and text.isdigit() and least <= int(text) <= most:
+            return int(text)
+        raise ValueError(f"{text!r} is no number of {what}. Give a whole number from {least} to {most}.")
+
+    return read
+
+
+def _roles(value: list[str]) -> list[str]:
+    if value == [NOBODY]:
+        return []
+    unknown = [word for word in value if word not in ROLES]
+    if unknown or not value:
+        raise ValueError(
+            f"{','.join(value)!r} names no roles. Give some of {', '.join(ROLES)} with commas, or {NOBODY}."
+        )
+    return value
 
 
 def _address(value: str) -> str:
@@ -177,7 +194,12 @@ class Environment(BaseSettings):
     behind_tls: YesOrNo = False
     metrics_token: Annotated[str, AfterValidator(_secret_key)] | None = None
     pg_bin: Annotated[Path, BeforeValidator(_pg_bin)] | None = None
-    deliveries_days: Annotated[int, BeforeValidator(_days)] = 90
+    deliveries_days: Annotated[int, BeforeValidator(_whole(7, 36500, "days"))] = 90
+    second_factor_roles: Annotated[Words, AfterValidator(_roles)] = ["approver", "administrator"]
+    sign_in_again_minutes: Annotated[int, BeforeValidator(_whole(1, 720, "minutes"))] = 15
+    session_idle_minutes: Annotated[int, BeforeValidator(_whole(1, 1440, "minutes"))] = 30
+    session_hours: Annotated[int, BeforeValidator(_whole(1, 168, "hours"))] = 12
+    trusted_proxies: Annotated[int, BeforeValidator(_whole(0, 10, "proxies"))] = 0
     log_level: Annotated[str, AfterValidator(_log_level)] = "INFO"
 
     @field_validator("sandbox_port")

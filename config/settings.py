@@ -35,6 +35,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "csp",
     "django_htmx",
     "django_q",
@@ -57,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "review.sessions.Limits",
 ]
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
@@ -106,9 +109,14 @@ DATABASES = {
     "owner": _database(_owner_url),
 }
 
-# Shared by all processes, for the rate limits live in it.
+# Shared by all processes, for the limits of signing in live in it. It has room enough that who floods it with
+# names pushes no lock out: what has lapsed goes first.
 CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "tieout_cache"},
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "tieout_cache",
+        "OPTIONS": {"MAX_ENTRIES": 1_000_000},
+    },
     # The queue's own statistics, written twice a second and believed by nobody: they need no database.
     "queue": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
 }
@@ -164,6 +172,19 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = {"login": "30/m/ip", "login_failed": "10/m/ip,5/300s/key"}
 ACCOUNT_SESSION_REMEMBER = False
+ALLAUTH_TRUSTED_PROXY_COUNT = ENVIRONMENT.trusted_proxies
+SIGN_IN_AGAIN_MINUTES = ENVIRONMENT.sign_in_again_minutes
+ACCOUNT_REAUTHENTICATION_TIMEOUT = SIGN_IN_AGAIN_MINUTES * 60
+SECOND_FACTOR_ROLES = frozenset(ENVIRONMENT.second_factor_roles)
+MFA_ADAPTER = "review.second_factor.MFAAdapter"
+MFA_FORMS = {"activate_totp": "review.second_factor.AppForm"}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+# A passkey is two factors in one: what is held, and a finger or PIN that opens it.
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+# A clock that is half a minute off is no wrong code.
+MFA_TOTP_TOLERANCE = 1
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
@@ -175,7 +196,8 @@ PUBLIC_URL = ENVIRONMENT.public_url or f"http://localhost:{ENVIRONMENT.port}"
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 SESSION_ENGINE = "review.sessions"
-SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_AGE = ENVIRONMENT.session_hours * 3600
+SESSION_IDLE_MINUTES = ENVIRONMENT.session_idle_minutes
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "review.views.trouble.csrf"
@@ -227,5 +249,7 @@ LOGGING = {
         # Their INFO lines carry whole addresses, and so references and names.
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},
+        # It says the ids of passkeys.
+        "fido2": {"level": "WARNING"},
     },
 }

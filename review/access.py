@@ -10,11 +10,12 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import render, resolve_url
+from django.shortcuts import redirect, render, resolve_url
 from django.utils.cache import add_never_cache_headers
 from django_htmx.http import HttpResponseClientRedirect
 
 from ledger.rules.errors import TieoutError
+from review import second_factor
 
 Right = Literal[
     "look",
@@ -29,6 +30,7 @@ Right = Literal[
     "approve",
     "resume",
     "redeliver",
+    "people",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
@@ -38,16 +40,21 @@ RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
     "approver": _REVIEWER | {"approve"},
-    "administrator": frozenset({"look", "resume", "redeliver"}),
+    "administrator": frozenset({"look", "resume", "redeliver", "people"}),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
 NO_ADMINISTRATOR = "An administrator resumes it: destinations are theirs."
 NO_REDELIVERY = "An administrator sends again: webhooks are theirs."
+NO_PEOPLE = "An administrator resets it: accounts are theirs."
 NO_APPROVER = "An approver decides this; your role asks."
 
 
-_OF_ADMINISTRATORS: dict[Right, str] = {"resume": NO_ADMINISTRATOR, "redeliver": NO_REDELIVERY}
+_OF_ADMINISTRATORS: dict[Right, str] = {
+    "resume": NO_ADMINISTRATOR,
+    "redeliver": NO_REDELIVERY,
+    "people": NO_PEOPLE,
+}
 
 
 class NotAllowed(TieoutError):
@@ -107,20 +114,31 @@ def lacking(user: User) -> str:
     return NO_ITEMS if "administrator" in roles(user) else LOOKS_ONLY
 
 
-def people_only(view: Callable[..., HttpResponseBase]) -> View:
-    """Let only signed-in people with a role reach a page; what it shows is never kept by a cache."""
+def signed_in_only(view: Callable[..., HttpResponseBase]) -> View:
+    """Let only signed-in people reach a page; what it shows is never kept by a cache."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return _to_sign_in(request)
-        if not may(request.user, "look"):
-            return render(request, "403.html", {"why": "Your account has no role yet."}, status=403)
         response = view(request, *args, **kwargs)
         add_never_cache_headers(response)
         return response
 
     return guarded
+
+
+def people_only(view: Callable[..., HttpResponseBase]) -> View:
+    """Let only signed-in people with a role reach a page, with the second factor that the role asks for."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not may(request.user, "look"):
+            return render(request, "403.html", {"why": "Your account has no role yet."}, status=403)
+        first = second_factor.away(request, roles(request.user))
+        return _leave(request, first) if first else view(request, *args, **kwargs)
+
+    return signed_in_only(guarded)
 
 
 def _to_sign_in(request: HttpRequest) -> HttpResponseBase:
@@ -130,7 +148,13 @@ def _to_sign_in(request: HttpRequest) -> HttpResponseBase:
         return redirect_to_login(here)
     shown = urlsplit(request.headers.get("HX-Current-URL", ""))
     back = shown.path + (f"?{shown.query}" if shown.query else "") or "/"
-    login = redirect_to_login(back, resolve_url(settings.LOGIN_URL))
-    response = HttpResponseClientRedirect(login["Location"])
+    return _leave(request, redirect_to_login(back, resolve_url(settings.LOGIN_URL))["Location"])
+
+
+def _leave(request: HttpRequest, address: str) -> HttpResponseBase:
+    """Send elsewhere, whoever asks."""
+    if not request.headers.get("HX-Request"):
+        return redirect(address)
+    response = HttpResponseClientRedirect(address)
     response.status_code = 204
     return response

@@ -1,13 +1,16 @@
-"""What Tieout wants otherwise of django-allauth: nobody signs up, and there are two pages, not twenty."""
+"""What Tieout wants otherwise of django-allauth: nobody signs up, and a sign-in that is recent is enough."""
 
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from ledger.rules import actors
+from review import sessions
 
 
 class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # the library carries no complete types
@@ -16,6 +19,14 @@ class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # the library carri
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Never."""
         return False
+
+    def is_reauthentication_required(self, *, app: str, **more: Any) -> bool:
+        """Unless the person has signed in, or shown who they are, within the stated minutes."""
+        return not sessions.recent(context.request)
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        """Lead back to the page of one's own sign-in."""
+        return reverse("security")
 
     def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> HttpResponse | None:
         """Let nobody in who is called as software is, as if the account were switched off."""

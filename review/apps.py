@@ -15,10 +15,13 @@ class ReviewConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Let no account be made under a name of software."""
+        """Let no account be made under a name of software, and hear of sign-ins."""
         from django.contrib.auth.models import User
 
+        from review import signing_in
+
         pre_save.connect(_named, sender=User, dispatch_uid="a person's name")
+        signing_in.connect()
 
 
 def _named(instance: Any, update_fields: frozenset[str] | None = None, **_: Any) -> None:

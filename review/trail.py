@@ -54,6 +54,16 @@ _DID = {
     "key_issued": "issued a token{name}.",
     "key_rotated": "issued the next token{name}.",
     "key_revoked": "ended the tokens{name}.",
+    "person_made": "made an account{person}.",
+    "roles_changed": "changed the roles{person}.",
+    "person_ended": "ended an account{person}.",
+    "person_let_back": "let back in{person}.",
+    "password_reset": "gave a new password{person}.",
+    "password_changed": "changed their own password.",
+    "second_factor_added": "set up a second factor.",
+    "second_factor_removed": "removed a second factor.",
+    "second_factor_reset": "reset a second factor{person}.",
+    "recovery_code_used": "signed in with a recovery code.",
 }
 _NAMED = {"{section}": "section", "{type}": "type", "{name}": "name", "{person}": "person"}
 """What an event that is about no operation names, from its data."""
@@ -69,6 +79,13 @@ _SAYS_NO_MORE = frozenset(
     }
 )
 """Reasons of software that only repeat what was done, or are for those who write software."""
+_UNASKED = frozenset(
+    {
+        *("looked", "known", "withdrawn", "password_changed"),
+        *("second_factor_added", "second_factor_removed", "recovery_code_used"),
+    }
+)
+"""What a person does without being asked why: the reason beside it is software's."""
 _OUTCOMES = {
     Outcome.SUCCEEDED: "done",
     Outcome.ACCEPTED: "taken",
@@ -107,7 +124,7 @@ def line(event: Event, *, there: str) -> Line:
     did = did.replace("{told}", _told(event.data))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
     # Nobody is asked for a reason to look, or to take a permit back in time.
-    unasked = event.kind in ("looked", "known", "withdrawn") or event.reason == UNDONE
+    unasked = event.kind in _UNASKED or event.reason == UNDONE
     said = wording.is_person(event.actor) and not unasked
     reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
     return Line(event.at, who, did, reason, said=said)

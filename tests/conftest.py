@@ -21,6 +21,7 @@ os.environ.update(
     SECRET_KEY="only-for-tests-0123456789-abcdefghijklmnop",
     PAYLOAD_KEYS="k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=",
     DIGEST_KEYS="k1:ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=",
+    SECOND_FACTOR_ROLES="none",
 )
 for name in ("DATABASE_OWNER_URL", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "DEBUG", "BEHIND_TLS"):
     os.environ.pop(name, None)

@@ -25,6 +25,8 @@ HOST = "127.0.0.1"
 def main() -> None:
     """Run the demo until somebody asks to stop; what is wrong is said in words, exit 1."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    # A walk of two minutes: a second factor can be set up, and is asked for then, but nobody has to.
+    os.environ.setdefault("SECOND_FACTOR_ROLES", environment.NOBODY)
     try:
         known = environment.read()
         with _alone(known.data_dir):

@@ -1,7 +1,10 @@
-"""People's roles, and the pages that they may use, for templates."""
+"""People's roles, the pages that they may use, and what an authenticator app scans, for templates."""
 
+import qrcode
 from django import template
 from django.contrib.auth.models import User
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from review import access, navigation
 
@@ -18,3 +21,19 @@ def tabs(context: template.Context) -> list[navigation.Shown]:
 def role(user: User) -> str:
     """Name a person's roles."""
     return ", ".join(sorted(access.roles(user))) or "no role"
+
+
+@register.simple_tag
+def qr(text: str) -> SafeString:
+    """Draw text as a code to scan, dark on light whatever the scheme: other colours are not read by all."""
+    code = qrcode.QRCode(border=4)
+    code.add_data(text)
+    code.make(fit=True)
+    rows = code.get_matrix()
+    dark = "".join(f"M{x} {y}h1v1h-1z" for y, row in enumerate(rows) for x, cell in enumerate(row) if cell)
+    drawn = (
+        '<svg viewBox="0 0 {0} {0}" width="200" height="200" role="img" aria-label="Code to scan">'
+        '<rect width="{0}" height="{0}" fill="#fff"/>'
+        '<path d="{1}" fill="#000" shape-rendering="crispEdges"/></svg>'
+    )
+    return format_html(drawn, len(rows), dark)

@@ -23,6 +23,7 @@ from review.forms import (
     ReferenceForm,
     fresh,
 )
+from review.proving import to_prove
 from review.reading import read
 from review.views.operation import SeeOther, back, context, found, person, words
 
@@ -53,6 +54,8 @@ DECISIONS = {
 def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
     """Ask once more, or carry the answer out and go back to the operation."""
     operation, decision = found(uid), DECISIONS[way]
+    if decision.action is Action.APPROVE and (proof := to_prove(request, "approve")):
+        return proof
     form, refusal = _empty(decision, operation), ""
     if request.method == "POST":
         form = decision.form(request.POST)

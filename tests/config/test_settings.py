@@ -63,7 +63,7 @@ def show(expression: str, **environ: str) -> str:
 
 
 def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_path: Path) -> None:
-    """Nineteen wrong variables, nineteen lines, each with what to give instead."""
+    """Twenty-four wrong variables, twenty-four lines, each with what to give instead."""
     (tmp_path / "file").touch()
     wrong = {
         "BIND": "everywhere",
@@ -84,6 +84,11 @@ def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_pa
         "METRICS_TOKEN": "changeme",
         "PG_BIN": str(tmp_path),
         "DELIVERIES_DAYS": "6",
+        "SECOND_FACTOR_ROLES": "approver,boss",
+        "SIGN_IN_AGAIN_MINUTES": "0",
+        "SESSION_IDLE_MINUTES": "half",
+        "SESSION_HOURS": "1000",
+        "TRUSTED_PROXIES": "-1",
         "LOG_LEVEL": "loud",
     }
     done = run("manage.py", "check", **wrong)
@@ -134,6 +139,12 @@ def test_keys_that_are_none_are_refused(refusal: Callable[..., str], keys: str) 
 
 def test_an_empty_variable_counts_as_absent() -> None:
     assert show("s.INSTALLATION, s.DEBUG", **GIVEN, INSTALLATION="", DEBUG="") == "('t1', False)"
+
+
+def test_a_second_factor_is_for_those_who_approve_and_administer_unless_nobody_needs_one() -> None:
+    shown = "sorted(s.SECOND_FACTOR_ROLES)"
+    assert show(shown, **GIVEN) == "['administrator', 'approver']"
+    assert show(shown, **GIVEN, SECOND_FACTOR_ROLES="none") == "[]"
 
 
 def test_two_roles_reach_one_database() -> None:

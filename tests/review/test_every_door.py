@@ -4,6 +4,7 @@
 |--------------------------|---------------|----------------------------------------------------------------|
 | signed out, switched off | sign in first | sign in first                                                  |
 | without a role           | 403, in words | 403, in words                                                  |
+| anybody, of their own    | theirs        | theirs alone: no row that is decided is changed                |
 | another role             | 200           | the page again, which says whose it is; not one row is changed |
 | a role that may          | 200           | done: the same form, at the same place, changes something      |
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.db import connection
 from django.test import Client
 from django.urls import URLPattern, URLResolver
@@ -23,7 +25,14 @@ from django.urls import URLPattern, URLResolver
 from config.urls import urlpatterns
 from ledger.models import Delivery, Operation, Pause
 from reconcile.models import Repeat
-from review.access import LOOKS_ONLY, NO_ADMINISTRATOR, NO_APPROVER, NO_ITEMS, NO_REDELIVERY
+from review.access import (
+    LOOKS_ONLY,
+    NO_ADMINISTRATOR,
+    NO_APPROVER,
+    NO_ITEMS,
+    NO_PEOPLE,
+    NO_REDELIVERY,
+)
 from review.instants import zone
 from tests import stories
 from tests.databases import Clock
@@ -37,7 +46,7 @@ SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
 EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada")
 DECIDE, APPROVE, ADMINISTER = ("ann", "bob"), ("bob",), ("ada",)
 WITH_A_ROLE = ("vic", "ann", "bob", "ada")
-WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY)
+WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY, NO_PEOPLE)
 COUNTED = ("ledger_", "reconcile_", "review_")
 """The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
 
@@ -172,6 +181,13 @@ def chosen(place: Place, name: str) -> tuple[str, Form]:
     return "/you/", {"zone": "Europe/London"}
 
 
+def lost_it(place: Place, name: str) -> tuple[str, Form]:
+    """Somebody whose second factor is to be reset."""
+    user = person("eve")
+    Authenticator.objects.update_or_create(user=user, type="totp", defaults={"data": {"secret": "sealed"}})
+    return f"/people/{user.pk}/reset/", {}
+
+
 def run(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
     place.run = place.run or f"/runs/{Books.configured(place.folder).run()[0].uid}"
     return place.run + end, {}
@@ -186,6 +202,8 @@ class Door:
     shows: bool = True
     everybodys: bool = False
     """No sign-in is asked for."""
+    own: bool = False
+    """It is about the own account of whoever is signed in, with a role or without."""
 
 
 def at(address: str, **more: Any) -> Door:
@@ -200,6 +218,8 @@ DOORS: dict[str, Door] = {
     "approvals/": at("/approvals/"),
     "deliveries/": at("/deliveries/"),
     "register/": at("/register/"),
+    "people/": at("/people/"),
+    "people/<int:pk>/reset/": Door(lost_it, may=ADMINISTER),
     "trail/": at("/trail/"),
     "runs/": at("/runs/"),
     "runs/histories/": at("/runs/histories/"),
@@ -230,8 +250,23 @@ DOORS: dict[str, Door] = {
     "you/": Door(chosen, may=WITH_A_ROLE),
     "accounts/login/": at("/accounts/login/", everybodys=True),
     "accounts/logout/": at("/accounts/logout/", everybodys=True),
+    "accounts/second/": at("/accounts/second/", everybodys=True),
+    "accounts/passkeys/login/": at("/accounts/passkeys/login/", everybodys=True),
+    **{
+        route: at("/" + route.replace("<int:pk>", "7"), own=True)
+        for route in (
+            *(
+                "accounts/security/",
+                "accounts/security/sessions/end/",
+                "accounts/security/sessions/<int:pk>/end/",
+            ),
+            *("accounts/reauthenticate/", "accounts/password/", "accounts/second/again/"),
+            *("accounts/app/", "accounts/app/remove/", "accounts/codes/", "accounts/codes/make/"),
+            *("accounts/passkeys/add/", "accounts/passkeys/again/", "accounts/passkeys/<int:pk>/remove/"),
+        )
+    },
 }
-OF_SIGNING_IN = ("accounts/login/", "accounts/logout/")
+OF_SIGNING_IN = ("accounts/login/", "accounts/logout/", "accounts/second/", "accounts/passkeys/login/")
 
 
 def routes(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -283,7 +318,8 @@ def test_every_address_stands_in_the_table() -> None:
     assert of_the_api(), "the API's own addresses are found"
 
 
-READ = sorted(route for route, door in DOORS.items() if not door.may)
+READ = sorted(route for route, door in DOORS.items() if not door.may and not door.own)
+OWN = sorted(route for route, door in DOORS.items() if door.own)
 DECIDED = sorted(route for route, door in DOORS.items() if door.may)
 
 
@@ -309,6 +345,23 @@ def test_what_is_only_read_is_shown_to_each_role_and_takes_no_form(place: Place)
             else:
                 assert found[2:] == (302 if route == "" else 200, 405), found
     assert rows() == before
+
+
+def test_what_is_ones_own_is_shown_to_whoever_is_signed_in_and_an_empty_form_does_nothing(
+    place: Place,
+) -> None:
+    for name in EVERYBODY:
+        before = rows()
+        for route in OWN:
+            client, address = visitor(name), DOORS[route].scene(place, name)[0]
+            answers = [client.get(address), client.post(address)]
+            found = (name, route, [answer.status_code for answer in answers])
+            if name in (SIGNED_OUT, SWITCHED_OFF):
+                led = [answer["Location"] for answer in answers]
+                assert all(address.startswith("/accounts/login/?next=") for address in led), found
+            else:
+                assert {answer.status_code for answer in answers} <= {200, 302, 303, 404, 405}, found
+        assert rows() == before, name
 
 
 @pytest.mark.parametrize("route", DECIDED)

@@ -1,0 +1,179 @@
+"""People's accounts: made with roles, ended, their second factor reset; each with reason and event."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from ledger.actions.accounts import tell_of_account
+from ledger.models import Approval, Case, Permit, database_now
+from ledger.rules.errors import Conflict, NotFound
+from review import access, sessions
+from review.access import require
+from review.second_factor import KINDS, needed
+
+OWN = "Another administrator resets yours, or manage.py person does."
+
+
+@dataclass(frozen=True)
+class Account:
+    """One person as the list shows them; `factors` and `sessions` are for administrators to read."""
+
+    user: User
+    roles: str
+    factors: str
+    missing: bool
+    """A role wants a second factor, and there is none."""
+    sessions: int
+    closed: str
+    """Why this reader cannot reset it; empty where they can."""
+
+
+def make(name: str, *, roles: Sequence[str], actor: str) -> str:
+    """Make a person with these roles; return the first password. Conflict where the name is taken."""
+    with transaction.atomic():
+        if User.objects.filter(username__iexact=name).exists():
+            raise Conflict(f"There is somebody called {name} already.")
+        password = _password()
+        made = User.objects.create_user(name, password=password)
+        made.groups.set(_groups(roles))
+        reason = f"Account of {name} made as {_listed(roles)}"
+        tell_of_account(name, kind="person_made", actor=actor, reason=reason, data={"roles": sorted(roles)})
+    return password
+
+
+def give_roles(name: str, *, roles: Sequence[str], actor: str, reason: str) -> None:
+    """Let a person have these roles and no other; NotFound where nobody is called so."""
+    with transaction.atomic():
+        user = _locked(name)
+        before = sorted(user.groups.values_list("name", flat=True))
+        user.groups.set(_groups(roles))
+        data = {"before": before, "roles": sorted(roles)}
+        tell_of_account(name, kind="roles_changed", actor=actor, reason=reason, data=data)
+
+
+def give_password(name: str, *, actor: str, reason: str) -> str:
+    """Give a person a new password and end their sessions; return it. NotFound where nobody is called so."""
+    with transaction.atomic():
+        user, password = _locked(name), _password()
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        _signed_out(user)
+        tell_of_account(name, kind="password_reset", actor=actor, reason=reason)
+    return password
+
+
+def end(name: str, *, actor: str, reason: str) -> list[str]:
+    """Switch an account off and end its sessions; return what is still open in its name, in words."""
+    with transaction.atomic():
+        user = _locked(name)
+        user.is_active = False
+        user.save(update_fields=["is_active"])
+        ended, open_ = _signed_out(user), _open(user)
+        data = {"sessions": ended, "open": open_}
+        tell_of_account(name, kind="person_ended", actor=actor, reason=reason, data=data)
+    return open_
+
+
+def let_back(name: str, *, actor: str, reason: str) -> None:
+    """Switch an account on again; it keeps its roles."""
+    with transaction.atomic():
+        user = _locked(name)
+        user.is_active = True
+        user.save(update_fields=["is_active"])
+        tell_of_account(name, kind="person_let_back", actor=actor, reason=reason)
+
+
+def reset_second_factor(name: str, *, actor: str, reason: str) -> int:
+    """Remove a person's second factor with its recovery codes; end their sessions, and say how many.
+
+    NotFound where nobody is called so, Conflict where there is nothing to reset.
+    """
+    with transaction.atomic():
+        user = _locked(name)
+        known = Authenticator.objects.filter(user=user)
+        kinds = sorted(known.values_list("type", flat=True))
+        if not kinds:
+            raise Conflict(f"{name} has no second factor.")
+        known.delete()
+        ended = _signed_out(user)
+        data = {"kinds": kinds, "sessions": ended}
+        tell_of_account(name, kind="second_factor_reset", actor=actor, reason=reason, data=data)
+    return ended
+
+
+def reset_by(person: User, name: str, *, reason: str) -> int:
+    """The same by an administrator, who does not do so for themselves."""
+    require(person, "people")
+    if person.get_username() == name:
+        raise access.NotAllowed(OWN)
+    return reset_second_factor(name, actor=person.get_username(), reason=reason)
+
+
+def listed(reader: User) -> list[Account]:
+    """Return everybody, those who may still sign in first; a fixed number of queries."""
+    people = User.objects.prefetch_related("groups").order_by("-is_active", "username")
+    factors: dict[int, list[str]] = {}
+    for user_id, kind in Authenticator.objects.values_list("user_id", "type"):
+        factors.setdefault(user_id, []).append(kind)
+    begun: dict[int, int] = {}
+    for user_id in UserSession.objects.values_list("user_id", flat=True):
+        begun[user_id] = begun.get(user_id, 0) + 1
+    may = access.may(reader, "people")
+    return [
+        _account(user, factors.get(user.pk, []), begun.get(user.pk, 0), reader, may=may) for user in people
+    ]
+
+
+def _account(user: User, kinds: Sequence[str], begun: int, reader: User, *, may: bool) -> Account:
+    roles = frozenset(group.name for group in user.groups.all())
+    counted = {kind: kinds.count(kind) for kind in KINDS}
+    words = ["app"] * bool(counted[Authenticator.Type.TOTP])
+    keys = counted[Authenticator.Type.WEBAUTHN]
+    words += [f"{keys} passkey{'s' * (keys != 1)}"] * bool(keys)
+    closed = access.NO_PEOPLE if not may else OWN if user.pk == reader.pk else ""
+    missing = needed(roles) and not words
+    return Account(user, ", ".join(sorted(roles)), " and ".join(words), missing, begun, closed)
+
+
+def _locked(name: str) -> User:
+    user = User.objects.select_for_update().filter(username=name).first()
+    if user is None:
+        raise NotFound(f"There is nobody called {name}.")
+    return user
+
+
+def _groups(roles: Sequence[str]) -> list[Group]:
+    return list(Group.objects.filter(name__in=roles))
+
+
+def _password() -> str:
+    return secrets.token_urlsafe(12)
+
+
+def _listed(roles: Sequence[str]) -> str:
+    return " and ".join(sorted(roles)) or "nobody yet, without a role"
+
+
+def _signed_out(user: User) -> int:
+    """End every session of theirs, in the list of them too."""
+    UserSession.objects.filter(user=user).delete()
+    return sessions.end_all(user.pk)
+
+
+def _open(user: User) -> list[str]:
+    """Say what waits in a person's name, for somebody else to take up."""
+    name, now = user.get_username(), database_now()
+    asked = Approval.objects.waiting(now).filter(maker=name).count()
+    cases = Case.objects.filter(owner=name, closed_at=None).count()
+    permits = Permit.objects.open().filter(actor=name).count()
+    counted = (
+        ("request to a second person", asked),
+        ("case that they own", cases),
+        ("permit not used yet", permits),
+    )
+    return [f"{count} × {what}" for what, count in counted if count]

@@ -1,0 +1,69 @@
+"""`person NAME --role ROLE`: make a person, change their roles, reset their sign-in, or end the account."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+
+from ledger.rules import actors
+from ledger.rules.errors import TieoutError
+from review import accounts
+from review.access import RIGHTS
+
+ACTOR = "command line"
+
+
+class Command(BaseCommand):
+    """Make and change people's accounts."""
+
+    help = "Make a person with roles, change roles, give a new password, reset a second factor, or end it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the name, and what is to be done."""
+        parser.add_argument("name", help="how they sign in: ann")
+        parser.add_argument(
+            "--role", action="append", choices=sorted(RIGHTS), default=[], help="may be repeated"
+        )
+        parser.add_argument("--reason", default="", help="for the trail; required but for a new person")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument(
+            "--new-password", action="store_true", help="print another one, and end their sessions"
+        )
+        what.add_argument(
+            "--reset-second-factor", action="store_true", help="they set up another at the next sign-in"
+        )
+        what.add_argument("--end", action="store_true", help="switch the account off, and end its sessions")
+        what.add_argument("--back", action="store_true", help="switch the account on again")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it; raises CommandError in words where it cannot be done."""
+        try:
+            actors.person(options["name"])
+            self.stdout.write(self._done(options["name"], options))
+        except TieoutError as error:
+            raise CommandError(error.detail) from None
+
+    def _done(self, name: str, options: dict[str, Any]) -> str:
+        word = {"actor": ACTOR, "reason": options["reason"]}
+        if options["new_password"]:
+            return f"{name} signs in with {accounts.give_password(name, **word)}"
+        if options["reset_second_factor"]:
+            accounts.reset_second_factor(name, **word)
+            return f"{name} has no second factor any more, and is signed out everywhere."
+        if options["end"]:
+            left = accounts.end(name, **word)
+            rest = f" Still open in their name: {', '.join(left)}." if left else ""
+            return f"{name} is signed out and cannot sign in any more.{rest}"
+        if options["back"]:
+            accounts.let_back(name, **word)
+            return f"{name} can sign in again."
+        if User.objects.filter(username=name).exists():
+            if not options["role"]:
+                raise CommandError(
+                    f"{name} is there already. Say what changes: --role, --end, --new-password …"
+                )
+            accounts.give_roles(name, roles=options["role"], **word)
+            return f"{name} is now {' and '.join(sorted(options['role']))}."
+        password = accounts.make(name, roles=options["role"], actor=ACTOR)
+        return f"{name} signs in with {password}"

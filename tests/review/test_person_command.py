@@ -1,0 +1,63 @@
+"""`manage.py person`: an account from its first password to its end, each step on the trail."""
+
+import io
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from ledger.models import Event
+from tests.people import browser_of
+from tests.review.signing import LOGIN
+from tests.review.test_every_door import Place, fell_silent
+from tests.review.test_every_door import place as place
+
+
+def said(*words: str) -> str:
+    out = io.StringIO()
+    call_command("person", *words, stdout=out)
+    return out.getvalue().strip()
+
+
+def enters(name: str, password: str) -> Client | None:
+    client = Client()
+    answer = client.post(LOGIN, {"login": name, "password": password}, follow=True)
+    return client if answer.redirect_chain and answer.wsgi_request.user.is_authenticated else None
+
+
+def test_a_person_is_made_changed_ended_and_let_back(place: Place) -> None:
+    first = said("zoe", "--role", "reviewer").removeprefix("zoe signs in with ")
+    zoe = enters("zoe", first)
+    assert zoe is not None
+    for wrong, why in (
+        (("zoe",), "is there already"),
+        (("policy", "--role", "viewer"), "kept for software"),
+        (("zoe", "--end"), "Give a reason"),
+        (("nobody", "--end", "--reason", "Left."), "nobody called nobody"),
+        (("zoe", "--reset-second-factor", "--reason", "Lost."), "has no second factor"),
+    ):
+        with pytest.raises(CommandError, match=why):
+            said(*wrong)
+    assert "is now approver" in said("zoe", "--role", "approver", "--reason", "Bob is on leave.")
+    operation, form = fell_silent(place, "zoe")
+    ask = {"command_id": "7f6c1f0e-5f0e-4f0e-8f0e-5f0e4f0e8f0e", "reason": "Nothing is there.", **form}
+    assert zoe.post(f"/operations/{operation.uid}/override/", ask).status_code == 303
+    second = said("zoe", "--new-password", "--reason", "Forgotten.").rpartition(" ")[2]
+    assert enters("zoe", first) is None and zoe.get("/queue/").status_code == 302
+    again = enters("zoe", second)
+    ended = said("zoe", "--end", "--reason", "Left the company.")
+    assert "Still open in their name: 1 × request to a second person." in ended
+    assert again is not None and again.get("/queue/").status_code == 302 and enters("zoe", second) is None
+    assert "can sign in again" in said("zoe", "--back", "--reason", "Came back.")
+    assert enters("zoe", second) is not None
+    told = Event.objects.filter(data__person="zoe").values_list("kind", "actor", "reason")
+    assert [kind for kind, _, _ in told] == [
+        *("person_made", "roles_changed", "password_reset", "person_ended", "person_let_back"),
+    ]
+    assert {actor for _, actor, _ in told} == {"command line"}
+    assert (
+        told[1][2] == "Bob is on leave."
+        and "switched off" not in browser_of("vic").get("/people/").content.decode()
+    )
+    assert not User.objects.get(username="zoe").is_superuser
