@@ -5,13 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 from urllib.parse import parse_qsl, urlencode
-from uuid import UUID
 
 from django.urls import reverse
 
 from ledger.models import Operation
-from review import queue
+from review import cursors, queue
+from review.cursors import Cursor
 from review.filters import VIEWS, Filter
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The row before or after, its address without what is carried, and its key."""
+
+    address: str
+    key: Cursor
 
 
 @dataclass(frozen=True)
@@ -19,40 +27,35 @@ class Place:
     """One operation among those of an address; it keeps its place when it has left the list."""
 
     filter: Filter
+    at: datetime
+    key: Cursor | None
     number: int
-    total: int
     here: bool
-    before: UUID | None
-    after: UUID | None
+    before: Neighbour | None
+    after: Neighbour | None
 
     @classmethod
     def of(cls, operation: Operation, query: Mapping[str, str], now: datetime) -> Self:
-        """Find an operation in the address that was carried along; one query."""
-        chosen = Filter.read(query)
-        uids = list(queue.rows(chosen, now).values_list("uid", flat=True)[: queue.SHOWN])
+        """Find an operation in the address that was carried along, by the same few queries."""
+        chosen, at = Filter.read(query), cursors.instant(query.get("at", ""), now)
+        asked = queue.Queue(chosen, at)
+        key = asked.key(operation)
+        here, key = key is not None, key or Cursor.read(query.get("key", ""))
         given = query.get("place", "")
-        if operation.uid in uids:
-            index, here = uids.index(operation.uid), True
-        else:
-            index, here = (
-                min(int(given) - 1 if given.isdecimal() and given.isascii() else 0, len(uids)),
-                False,
-            )
-        index = max(index, 0)
-        following = uids[index + 1 if here else index :]
-        return cls(
-            filter=chosen,
-            number=index + 1,
-            total=len(uids),
-            here=here,
-            before=uids[index - 1] if index else None,
-            after=following[0] if following else None,
-        )
+        before = asked.keys(key, backwards=True, length=1).found if key else []
+        after = asked.keys(key, length=1).found
+        known = queue.addresses([*before, *after])
+        rows = [
+            next((Neighbour(known[one], one) for one in near if one in known), None)
+            for near in (before, after)
+        ]
+        number = int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else 1
+        return cls(chosen, at, key, max(number, 1), here, *rows)
 
     @property
     def carry(self) -> str:
         """Return what every link of the page carries along, with its question mark."""
-        return carry(self.filter, self.number)
+        return carry(self.filter, self.at, self.key, self.number)
 
     @property
     def fields(self) -> list[tuple[str, str]]:
@@ -73,19 +76,20 @@ class Place:
 
     @property
     def previous_url(self) -> str:
-        """The operation before; empty where there is none."""
+        """The row before; empty where there is none."""
         return self._to(self.before, self.number - 1)
 
     @property
     def next_url(self) -> str:
-        """The operation after; empty where there is none."""
+        """The row after; empty where there is none."""
         return self._to(self.after, self.number + 1 if self.here else self.number)
 
-    def _to(self, uid: UUID | None, number: int) -> str:
-        return f"{reverse('operation', args=[uid])}{carry(self.filter, number)}" if uid else ""
+    def _to(self, row: Neighbour | None, number: int) -> str:
+        return f"{row.address}{carry(self.filter, self.at, row.key, number)}" if row else ""
 
 
-def carry(chosen: Filter, number: int) -> str:
-    """Return the query that an operation's address carries: filter and place."""
-    place = urlencode({"place": number})
-    return f"?{chosen.address}&{place}" if chosen.address else f"?{place}"
+def carry(chosen: Filter, at: datetime, key: Cursor | None, number: int) -> str:
+    """Return the query that a row's address carries: filter, instant, key and place."""
+    where = {"at": cursors.written(at)} | ({"key": str(key)} if key else {}) | {"place": number}
+    parts = [part for part in (chosen.address, urlencode(where)) if part]
+    return f"?{'&'.join(parts)}"

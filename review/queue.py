@@ -1,97 +1,228 @@
-"""The queue: which operations stand in it, in which order, and what each row says; one query for the rows."""
+"""The queue: what stands in it, page by page, under any filter, in any order; always by the same few queries.
 
+First stand the items (`review.models.Item`): operations that need a person or are in doubt, and differences
+that no operation carries. After them, where everything open is asked for, what only waits for its turn.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from decimal import Decimal
-from functools import reduce
-from operator import or_
+from datetime import datetime
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
-from django.db import models
+from django.db.models import (
+    BooleanField,
+    Exists,
+    F,
+    FilteredRelation,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models import Case as Choice
-from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast, Coalesce, Extract, JSONObject, NullIf
+from django.db.models.functions import Coalesce, JSONObject, NullIf
+from django.urls import reverse
 
-from ledger.models import REFERENCES, Approval, Attempt, Case, Lookup, Operation, OperationType, Pause, Permit
-from ledger.rules.states import UNFINISHED, CaseKind, State
+from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
+from review import narrowing
+from review.cursors import Cursor, seconds
 from review.filters import Filter
+from review.models import Item
+from review.ranked import FEW, STORED, Order, Scale, estimate
 
-SHOWN = 200
-COUNTED = 10_000
-"""The most that a tab counts; beyond it says "10 000+". The list looks through as many of each kind."""
-_WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS, CaseKind.BOTH_THERE]
+SHOWN = 50
+LOOKED_THROUGH = 1000
+"""How many operations without an item are looked through for one page of a filter."""
 
 
 @dataclass(frozen=True)
-class Counts:
-    """How many operations each saved view holds, and in which currencies; capped where `more`."""
+class Entry:
+    """One row of the queue: an annotated operation, or the item of a difference."""
 
-    views: dict[str, int]
-    currencies: list[str]
-    more: bool
-    without_operation: int
-    repeated: int
-    """Triggers that ran more than once, and that nobody has answered."""
+    key: Cursor
+    operation: Any
+    item: Item | None = None
 
 
-def rows(chosen: Filter, now: datetime) -> QuerySet[Any]:
-    """Return the operations of an address in its order, each with what its row says."""
-    latest = Operation.objects.order_by("-id").values("pk")[:COUNTED]
-    every = latest if chosen.view == "latest" else _open()
-    return _ordered(_narrowed(told(Operation.objects.filter(pk__in=every)), chosen, now), chosen, now)
+@dataclass(frozen=True)
+class Page:
+    """Some rows, and where the list goes on; `sought` where it stopped looking before it had enough."""
+
+    entries: list[Entry]
+    before: Cursor | None
+    after: Cursor | None
+    sought: bool
 
 
-def counts(now: datetime) -> Counts:
-    """Count the saved views over the open operations."""
-    inner = Operation.objects.filter(pk__in=_open()).alias(open_case=_open_case())
-    by_currency = list(
-        inner.values("currency").annotate(
-            open=Count("pk"),
-            person=Count("pk", filter=Q(held_at__isnull=False)),
-            late=Count("pk", filter=Q(open_case__due_at__lt=now)),
-            wrong=Count("pk", filter=Q(open_case__kind__in=_WRONG)),
-        )
-    )
-    loose = list(
-        Case.objects.open()
-        .filter(operation=None, pause=None)
-        .values_list("kind")
-        .annotate(count=Count("pk"))
-        .order_by()
-    )
-    found = {view: sum(row[view] for row in by_currency) for view in ("open", "person", "late", "wrong")}
-    return Counts(
-        views={view: min(count, COUNTED) for view, count in found.items()},
-        currencies=sorted(row["currency"] for row in by_currency if row["currency"]),
-        more=found["open"] > COUNTED,
-        without_operation=sum(count for kind, count in loose if kind != CaseKind.REPEATED),
-        repeated=dict(loose).get(CaseKind.REPEATED, 0),
-    )
+@dataclass(frozen=True)
+class Keys:
+    """The keys of some rows, and the one behind which nothing has been looked at; None at the list's end."""
+
+    found: list[Cursor]
+    further: Cursor | None = None
 
 
-def types() -> list[OperationType]:
-    """Return the operation types, for the filters."""
-    return list(OperationType.objects.select_related("destination").order_by("label"))
+@dataclass(frozen=True)
+class Queue:
+    """What an address asks for, as of an instant, by which ages and products count."""
+
+    chosen: Filter
+    at: datetime
+
+    @cached_property
+    def types(self) -> list[OperationType]:
+        """The operation types, for the filters."""
+        return list(OperationType.objects.select_related("destination").order_by("label"))
+
+    @property
+    def _kinds(self) -> list[OperationType]:
+        """The types, where anything of them is asked for."""
+        return self.types if narrowing.by_type(self.chosen) else []
+
+    @cached_property
+    def scale(self) -> Scale:
+        """What weighs how much where products are compared."""
+        return Scale()
+
+    @cached_property
+    def order(self) -> Order:
+        """The order of the items."""
+        name = self.chosen.order
+        few = name in STORED or estimate(self.items) <= FEW
+        return Order(name, seconds(self.at), self.scale, few)
+
+    @property
+    def items(self) -> QuerySet[Item]:
+        """The items that the address asks for."""
+        return narrowing.items(self.chosen, self._kinds, self.at)
+
+    def page(self, *, after: Cursor | None = None, before: Cursor | None = None) -> Page:
+        """Return the rows after a key, or before one, or the first ones."""
+        if before is not None:
+            keys = self.keys(before, backwards=True, length=SHOWN + 1)
+            if len(keys.found) <= SHOWN and keys.further is None:
+                return self.page()
+            found = keys.found[:SHOWN][::-1]
+            earlier = found[0] if len(keys.found) > SHOWN else keys.further
+            return Page(entries(found), earlier, found[-1] if found else before, keys.further is not None)
+        keys = self.keys(after, length=SHOWN + 1)
+        found = keys.found[:SHOWN]
+        further = found[-1] if len(keys.found) > SHOWN else keys.further
+        first = found[0] if found else after
+        return Page(entries(found), first if after else None, further, keys.further is not None)
+
+    def keys(self, beyond: Cursor | None, *, backwards: bool = False, length: int) -> Keys:
+        """Return the keys next to one, the nearest first; from an end without one."""
+        if self.chosen.view == "latest":
+            return self._walked(beyond, backwards=backwards, length=length)
+        waiting = narrowing.with_waiting(self.chosen)
+        if backwards:
+            near = Keys([])
+            if waiting and (beyond is None or beyond.part == "o"):
+                near = self._walked(beyond, backwards=True, length=length)
+            return self._completed(near, beyond, backwards=True, length=length)
+        if beyond is not None and beyond.part == "o":
+            return self._walked(beyond, backwards=False, length=length) if waiting else Keys([])
+        found = self.order.page(self.items, beyond, length=length)
+        if len(found) == length or not waiting:
+            return Keys(found)
+        rest = self._walked(None, backwards=False, length=length - len(found))
+        return Keys([*found, *rest.found], rest.further)
+
+    def _completed(self, near: Keys, beyond: Cursor | None, *, backwards: bool, length: int) -> Keys:
+        """Go on with the items where what waits was left behind."""
+        if near.further is not None or len(near.found) == length:
+            return near
+        start = beyond if beyond is not None and beyond.part == "i" else None
+        left = length - len(near.found)
+        return Keys([*near.found, *self.order.page(self.items, start, backwards=backwards, length=left)])
+
+    def _walked(self, beyond: Cursor | None, *, backwards: bool, length: int) -> Keys:
+        """Walk operations by their ids, as far as one page may look."""
+        latest = self.chosen.view == "latest"
+        walked, wanted = narrowing.operations(self.chosen, self._kinds, self.at)
+        down = latest is not backwards
+        if beyond is not None:
+            walked = walked.filter(**{"pk__lt" if down else "pk__gt": beyond.pk})
+        walked = walked.order_by("-pk" if down else "pk")
+        if not wanted:
+            return Keys([Cursor("o", 0.0, pk) for pk in walked.values_list("pk", flat=True)[:length]])
+        met = Choice(When(wanted, then=Value(True)), default=Value(False), output_field=BooleanField())
+        looked = list(_judged(walked).annotate(met=met).values_list("pk", "met")[:LOOKED_THROUGH])
+        found = [Cursor("o", 0.0, pk) for pk, is_met in looked if is_met][:length]
+        stopped = len(looked) == LOOKED_THROUGH and len(found) < length
+        return Keys(found, Cursor("o", 0.0, looked[-1][0]) if stopped else None)
+
+    def key(self, operation: Operation) -> Cursor | None:
+        """Return the key of an operation, where it stands in this list."""
+        if self.chosen.view != "latest":
+            if (key := self.order.key(self.items.filter(operation=operation.pk))) is not None:
+                return key
+            if not narrowing.with_waiting(self.chosen):
+                return None
+        walked, wanted = narrowing.operations(self.chosen, self._kinds, self.at)
+        here = _judged(walked).filter(wanted, pk=operation.pk).exists()
+        return Cursor("o", 0.0, operation.pk) if here else None
 
 
-def _open() -> QuerySet[Any]:
-    """Return the open operations that are looked through: all of them, unless they are very many.
+def addresses(keys: Sequence[Cursor]) -> dict[Cursor, str]:
+    """Return where rows lead, without what is carried along; what has gone meanwhile is left out."""
+    own = [key.pk for key in keys if key.part == "i"]
+    names = "pk", "operation__uid", "finding_id", "finding__run__uid"
+    items = {pk: where for pk, *where in Item.objects.filter(pk__in=own).values_list(*names)} if own else {}
+    walked = [key.pk for key in keys if key.part == "o"]
+    uids = dict(Operation.objects.filter(pk__in=walked).values_list("pk", "uid")) if walked else {}
+    known: dict[tuple[str, int], list[Any]] = {("o", pk): [uid, None, None] for pk, uid in uids.items()}
+    known |= {("i", pk): where for pk, where in items.items()}
+    return {key: address(*known[key.part, key.pk]) for key in keys if (key.part, key.pk) in known}
 
-    What waits for a person and what is in doubt is never crowded out by what only waits for its turn. Each
-    part is read off a partial index, so that a million that wait cost no more than the cap.
-    """
-    parts = (
-        Operation.objects.filter(state__in=sorted(UNFINISHED)).order_by("-id"),
-        Operation.objects.held().order_by("held_at"),
-        Operation.objects.filter(state=State.UNCERTAIN).order_by("look_at"),
-    )
-    newest, *others = (part.values("pk")[: COUNTED + 1] for part in parts)
-    return newest.union(*others)
+
+def address(operation: UUID | None, finding: int | None, run: UUID | None) -> str:
+    """Return where an operation stands, or a difference: in its run, at its line."""
+    if operation is not None:
+        return reverse("operation", args=[operation])
+    return f"{reverse('run', args=[run])}?first={finding}#h-open"
+
+
+def entries(keys: Sequence[Cursor]) -> list[Entry]:
+    """Return the rows of keys in their order; what has gone meanwhile is left out."""
+    own = {key.pk for key in keys if key.part == "i"}
+    items = {
+        item.pk: item
+        for item in Item.objects.filter(pk__in=own)
+        .defer("words")
+        .select_related("finding__run", "case", "operation_type__destination")
+    }
+    asked = {item.operation_id for item in items.values() if item.operation_id}
+    asked |= {key.pk for key in keys if key.part == "o"}
+    operations = {row.pk: row for row in told(Operation.objects.filter(pk__in=asked))}
+    rows = []
+    for key in keys:
+        item = items.get(key.pk) if key.part == "i" else None
+        pk = (item.operation_id if item else None) if key.part == "i" else key.pk
+        if pk in operations:
+            rows.append(Entry(key, operations[pk]))
+        elif item is not None and pk is None:
+            rows.append(Entry(key, None, item))
+    return rows
 
 
 def _open_case() -> FilteredRelation:
     return FilteredRelation("cases", condition=Q(cases__closed_at__isnull=True))
+
+
+def _judged(operations: QuerySet[Any]) -> QuerySet[Any]:
+    """Add what an operation without an item can be filtered by: its case, and what the check found."""
+    found = operations.alias(open_case=_open_case()).alias(
+        case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), seen=Subquery(_seen())
+    )
+    judged: QuerySet[Any] = found.alias(verdict=KT("seen__verdict"))
+    return judged
 
 
 def told(operations: QuerySet[Any]) -> QuerySet[Any]:
@@ -102,23 +233,14 @@ def told(operations: QuerySet[Any]) -> QuerySet[Any]:
         due_at=F("open_case__due_at"),
         waits_for=Coalesce(NullIf(F("after__description"), Value("")), F("after__key")),
     )
-    return _seen(found).select_related("operation_type__destination")
+    return _told(found).select_related("operation_type__destination")
 
 
-def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
+def _told(operations: QuerySet[Any]) -> QuerySet[Any]:
     """Add the latest try, the latest check that saw its end and the open permit as JSON, and any pause."""
     own = OuterRef("pk")
     last = Attempt.objects.filter(operation=own).order_by("-number")
-    lookups = Lookup.objects.filter(~Exists(_unseen()), operation=own).order_by("-asked_at", "-id")
     permits = Permit.objects.open().filter(operation=own)
-    seen = JSONObject(
-        verdict="verdict",
-        proof="proof",
-        complete="complete",
-        records="records",
-        asked_at="asked_at",
-        why="why",
-    )
     tried = JSONObject(
         number="number",
         outcome="outcome",
@@ -127,14 +249,29 @@ def _seen(operations: QuerySet[Any]) -> QuerySet[Any]:
         message="message",
     )
     permit = JSONObject(source="source", actor="actor", effective_at="effective_at")
-    seen_too: QuerySet[Any] = operations.annotate(
-        seen=Subquery(lookups.annotate(found=seen).values("found")[:1]),
+    told_too: QuerySet[Any] = operations.annotate(
+        seen=Subquery(_seen()),
         tried=Subquery(last.annotate(found=tried).values("found")[:1]),
         permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
         paused=Exists(Pause.objects.open().stopping(OuterRef("operation_type"))),
         asked=Exists(Approval.objects.open().filter(operation=own)),
     )
-    return seen_too
+    return told_too
+
+
+def _seen() -> QuerySet[Any]:
+    """Return the latest check of an operation that saw its end, as JSON."""
+    seen = JSONObject(
+        verdict="verdict",
+        proof="proof",
+        complete="complete",
+        records="records",
+        asked_at="asked_at",
+        why="why",
+    )
+    lookups = Lookup.objects.filter(~Exists(_unseen()), operation=OuterRef("pk")).order_by("-asked_at", "-id")
+    found: QuerySet[Any] = lookups.annotate(found=seen).values("found")[:1]
+    return found
 
 
 def _unseen() -> QuerySet[Attempt]:
@@ -143,64 +280,3 @@ def _unseen() -> QuerySet[Attempt]:
     never_sent, still_at_it = Q(started_at=None), Q(closed_at=None)
     unseen = Q(never_sent, claimed_at__gt=asked_at) | Q(~never_sent, still_at_it | Q(closed_at__gt=asked_at))
     return Attempt.objects.filter(unseen, operation=OuterRef("operation"))
-
-
-def _narrowed(operations: QuerySet[Any], chosen: Filter, now: datetime) -> QuerySet[Any]:
-    if chosen.view == "person":
-        operations = operations.filter(held_at__isnull=False)
-    elif chosen.view == "late":
-        operations = operations.filter(due_at__lt=now)
-    elif chosen.view == "wrong":
-        operations = operations.filter(case_kind__in=_WRONG)
-    if chosen.found == "unchecked":
-        operations = operations.filter(seen__isnull=True)
-    elif chosen.found:
-        operations = operations.annotate(verdict=KT("seen__verdict")).filter(verdict=chosen.found)
-    asked = {
-        "state": chosen.state,
-        "operation_type__name": chosen.type,
-        "operation_type__destination__name": chosen.destination,
-        "operation_type__destination__entity": chosen.entity,
-        "currency": chosen.currency,
-        "case_owner": chosen.owner,
-        "case_kind": chosen.reason,
-        "amount__gte": chosen.least,
-        "amount__lte": chosen.most,
-        "accepted_at__lte": chosen.age and now - timedelta(hours=int(chosen.age)),
-    }
-    operations = operations.filter(**{name: value for name, value in asked.items() if value})
-    if chosen.text:
-        # Only what is looked through is read for it; the search finds among all.
-        operations = operations.filter(
-            reduce(or_, (Q(**{f"{name}__icontains": chosen.text}) for name in REFERENCES))
-        )
-    return operations
-
-
-def _ordered(operations: QuerySet[Any], chosen: Filter, now: datetime) -> QuerySet[Any]:
-    if chosen.view == "latest":
-        return operations.order_by("-id")
-    match chosen.order:
-        case "due":
-            return operations.order_by(F("due_at").asc(nulls_last=True), "id")
-        case "age":
-            return operations.order_by("accepted_at", "id")
-        case "amount":
-            return operations.order_by(F("amount").desc(nulls_last=True), "id")
-    ranked: QuerySet[Any] = operations.annotate(risk=_risk(now))
-    return ranked.order_by("-risk", "accepted_at", "id")
-
-
-def _risk(now: datetime) -> models.expressions.Combinable:
-    """Amount times age in seconds. Nothing is at risk where nothing is in doubt and no case is open.
-
-    Amounts of different currencies are ordered by their figures; nothing is added.
-    """
-    age_s = Cast(
-        Extract(Value(now, models.DateTimeField()) - F("accepted_at"), "epoch"),
-        models.DecimalField(max_digits=20, decimal_places=4),
-    )
-    number: models.DecimalField[Any, Any] = models.DecimalField(max_digits=40, decimal_places=4)
-    risk = models.ExpressionWrapper(Coalesce(F("amount"), Value(Decimal(0))) * age_s, output_field=number)
-    at_risk = Q(held_at__isnull=False) | Q(state=State.UNCERTAIN)
-    return Choice(When(at_risk, then=risk), default=Value(Decimal(-1)), output_field=number)

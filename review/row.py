@@ -1,26 +1,37 @@
 """One row of the queue in words: did it happen, what was found, who has it, and what comes next."""
 
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
+from decimal import Decimal
 from typing import Any, Self
 
 from ledger import actions
 from ledger.models import OperationType, Permit
 from ledger.rules.errors import RulesUnreadable
 from ledger.rules.states import DOUBT, Outcome, State, Verdict
-from review import wording
+from reconcile.classes import ItemClass
+from review import queue, wording
 from review.instants import instant, span
+from review.models import Item
+from review.queue import Entry
 from review.seen import Meant, Seen
 
-_DUE_SOON = timedelta(days=6)
+_BADGES = {
+    ItemClass.UNEXPECTED: wording.Badge("completed", "There, unexpected", "completed", but=True),
+    ItemClass.DUPLICATE: wording.Badge("completed", "There, doubled", "completed", but=True),
+}
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one row shows; `operation` carries the annotations of `review.queue.rows`."""
+    """What one row shows; `operation` carries the annotations of `review.queue.told`, or is None."""
 
     operation: Any
+    address: str
+    noun: str
+    amount: Decimal | None
+    currency: str
     badge: wording.Badge
     name: str
     found_icon: str
@@ -43,11 +54,15 @@ class Row:
         taken = operation.taken_at is not None
         icon, found = _found(operation, seen, now, trouble=trouble)
         absent = seen is not None and seen.proof and operation.permit is None
-        due, late = _due(operation, now)
+        due, late = _due(operation.due_at, now)
         asks, step = _next(operation, seen, now)
         name = wording.name(operation)
         return cls(
             operation=operation,
+            address=queue.address(operation.uid, None, None),
+            noun=operation.operation_type.noun,
+            amount=operation.amount,
+            currency=operation.currency,
             badge=wording.badge(state, trouble=trouble, taken=taken, absent=absent),
             name=f"{name} · {operation.subject}" if operation.subject else name,
             found_icon=icon,
@@ -59,6 +74,41 @@ class Row:
             next=step,
             asks=asks,
         )
+
+
+def of_difference(item: Item, now: datetime) -> Row:
+    """Read a difference that no operation carries; no query."""
+    finding, kind = item.finding, item.operation_type
+    assert finding is not None  # an item without an operation has one
+    item_class, there = ItemClass(finding.item_class), kind.destination.title
+    due, late = _due(item.due_at, now)
+    first_id = finding.destination[0]["id"] if finding.destination else ""
+    many = f", {finding.items} items" if finding.items > 1 else ""
+    return Row(
+        operation=None,
+        address=queue.address(None, finding.pk, finding.run.uid),
+        noun=kind.noun,
+        amount=item.amount,
+        currency=item.currency,
+        badge=_BADGES.get(item_class, wording.Badge("uncertain", "Cannot be read", "could_not_look")),
+        name=finding.reference or first_id or "Without a number",
+        found_icon=item_class.shown.icon,
+        found=f"{item_class.title(there)}{many}",
+        age=span(now - item.since),
+        due=due,
+        late=late,
+        owner=item.owner,
+        next="See the run",
+        asks=True,
+    )
+
+
+def listed(entries: Sequence[Entry], now: datetime) -> list[Row]:
+    """Read the rows of the queue in their order; one query at most, as `rows`."""
+    known = {row.operation.pk: row for row in rows([one.operation for one in entries if one.operation], now)}
+    return [
+        of_difference(one.item, now) if one.item is not None else known[one.operation.pk] for one in entries
+    ]
 
 
 def rows(operations: Collection[Any], now: datetime) -> list[Row]:
@@ -126,12 +176,12 @@ def _checkable(kind: OperationType) -> bool:
         return True
 
 
-def _due(operation: Any, now: datetime) -> tuple[str, bool]:
-    if operation.due_at is None:
+def _due(due_at: datetime | None, now: datetime) -> tuple[str, bool]:
+    if due_at is None:
         return "–", False
-    if operation.due_at < now:
-        return f"{span(now - operation.due_at)} late", True
-    return instant(operation.due_at, now), False
+    if due_at < now:
+        return f"{span(now - due_at)} late", True
+    return instant(due_at, now), False
 
 
 def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:

@@ -123,6 +123,8 @@ class Reading:
     now: datetime
     after: Finding | None = None
     """The last difference of the page before."""
+    itself: bool = False
+    """The page begins with that one, rather than after it."""
 
     @cached_property
     def there(self) -> str:
@@ -184,7 +186,10 @@ class Reading:
     @cached_property
     def _listed(self) -> list[Finding]:
         """The open differences of this page and one more, the largest first within each currency."""
-        rows = findings.stored(self.run).filter(is_open=True).filter(_beyond(self.after))
+        beyond = _beyond(self.after)
+        if self.after and self.itself:
+            beyond |= Q(pk=self.after.pk)
+        rows = findings.stored(self.run).filter(is_open=True).filter(beyond)
         return list(rows.order_by(NO_AMOUNT, "currency", LARGEST_FIRST, "pk")[: SHOWN + 1])
 
     @property

@@ -37,12 +37,13 @@
 
 	function step(by) {
 		const links = [...document.querySelectorAll(".queue .q-key a")];
-		if (!links.length) {
-			first(by > 0 ? "a[rel=next]" : "a[rel=prev]")?.click();
-			return;
-		}
 		const row = document.activeElement.closest("tr");
 		const here = links.findIndex((link) => link.closest("tr") === row);
+		const further = first(by > 0 ? "a[rel=next]" : "a[rel=prev]");
+		if (!links.length || further && !links[here + by] && here >= 0) {
+			further?.click();
+			return;
+		}
 		const link = links[Math.min(Math.max(here + by, 0), links.length - 1)];
 		first(".queue [aria-current]")?.removeAttribute("aria-current");
 		link.closest("tr").setAttribute("aria-current", "true");

@@ -156,6 +156,10 @@ class OperationQuerySet(models.QuerySet["Operation"]):
         """Operations that wait for a person."""
         return self.filter(held_at__isnull=False)
 
+    def waiting(self) -> Self:
+        """Operations that software takes further by itself: they wait for their turn, or are under way."""
+        return self.filter(state__in=sorted({State.PENDING, State.RUNNING}), held_at=None)
+
     def open(self) -> Self:
         """Operations that somebody or something still has to finish."""
         return self.filter(Q(held_at__isnull=False) | Q(state__in=sorted(UNFINISHED)))
@@ -269,6 +273,11 @@ class Operation(models.Model):
             ),
             models.Index(
                 name="operation_open_unfinished", fields=["id"], condition=Q(state__in=sorted(UNFINISHED))
+            ),
+            models.Index(
+                name="operation_waits",
+                fields=["id"],
+                condition=Q(state__in=sorted({State.PENDING, State.RUNNING}), held_at__isnull=True),
             ),
             models.Index(name="operation_held", fields=["held_at"], condition=Q(held_at__isnull=False)),
             models.Index(name="operation_after", fields=["after"], condition=Q(after__isnull=False)),

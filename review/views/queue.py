@@ -1,15 +1,18 @@
 """The queue, and where the front door leads."""
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from ledger.models import Operation, database_now
 from reconcile.models import History
-from review import choices, filters, histories, pausing, queue
+from review import choices, cursors, filters, histories, listing, pausing
 from review.access import people_only
-from review.place import carry
-from review.row import rows
+from review.counting import counts
+from review.cursors import Cursor
+from review.queue import Queue
 
 WITH_REPEATS = ("open", "person")
 """The views in which triggers that ran more than once stand, too."""
@@ -27,30 +30,27 @@ def home(request: HttpRequest) -> HttpResponse:
 @people_only
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Show the operations of one address: a saved view, filters, an order."""
+    """Show one page of an address: a saved view, filters, an order, as of an instant."""
     now = database_now()
-    chosen = filters.Filter.read(request.GET)
-    found = list(queue.rows(chosen, now)[: queue.SHOWN + 1])
-    counted, types = queue.counts(now), queue.types()
-    offered = choices.offered(chosen, counted.currencies, types)
-    tabs = [
-        (words, chosen.at(view).address, counted.views.get(view), view == chosen.view)
-        for view, words in filters.VIEWS.items()
-    ]
-    context = {
+    queue = Queue(filters.Filter.read(request.GET), cursors.instant(request.GET.get("at", ""), now))
+    after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
+    page = queue.page(after=after, before=before)
+    listed = listing.listed(queue, page, now, number=listing.number(request.GET.get("n", "")))
+    return render(request, "review/queue.html", _context(queue, now) | {"listed": listed, "now": now})
+
+
+def _context(queue: Queue, now: Any) -> dict[str, Any]:
+    chosen, counted = queue.chosen, counts(now)
+    offered = choices.offered(chosen, counted.currencies, queue.types)
+    repeated = counted.repeated if chosen.view in WITH_REPEATS else 0
+    return {
         "section": "queue",
-        "now": now,
         "chosen": chosen,
-        "tabs": tabs,
+        "tabs": listing.tabs(chosen, counted),
         "counted": counted,
-        "rows": [
-            (row, carry(chosen, number)) for number, row in enumerate(rows(found[: queue.SHOWN], now), 1)
-        ],
+        "head": listing.head(counted),
         "pauses": pausing.open_pauses(),
-        "repeats": histories.waiting(now) if counted.repeated and chosen.view in WITH_REPEATS else [],
-        "more": len(found) > queue.SHOWN,
-        "shown": queue.SHOWN,
+        "repeats": histories.waiting(now) if repeated else [],
         "choices": offered,
         "chips": choices.chips(chosen, offered),
     }
-    return render(request, "review/queue.html", context)

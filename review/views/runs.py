@@ -72,7 +72,8 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "previous": Run.objects.filter(plan=run.plan_id, pk__lt=run.pk).order_by("-pk").first(),
     }
     if run.state == Run.State.DONE:
-        reading = Reading(run, now, after=_last_shown(request, run))
+        first = _named(request, run, "first")
+        reading = Reading(run, now, after=first or _named(request, run, "after"), itself=first is not None)
         context |= {
             "reading": reading,
             "headline": reports.headline(run, reading.still),
@@ -114,11 +115,12 @@ def _not_whole() -> HttpResponse:
     return HttpResponse(words, status=409, content_type="text/plain; charset=utf-8")
 
 
-def _last_shown(request: HttpRequest, run: Run) -> Finding | None:
-    after = request.GET.get("after", "")
-    if not (after.isdecimal() and len(after) < 19):
+def _named(request: HttpRequest, run: Run, name: str) -> Finding | None:
+    """Return the open difference that an address names."""
+    pk = request.GET.get(name, "")
+    if not (pk.isascii() and pk.isdecimal() and len(pk) < 19):
         return None
-    return run.findings.filter(pk=int(after), is_open=True).first()
+    return run.findings.filter(pk=int(pk), is_open=True).first()
 
 
 def _listed(runs: list[Run]) -> list[Listed]:

@@ -165,7 +165,7 @@ def test_the_dialog_is_modal_and_escape_goes_back(
     assert page.locator("dialog[data-modal]").evaluate("(dialog) => dialog.matches(':modal')")
     expect(page.get_by_label("Its number in Durban Books")).to_be_focused()
     page.keyboard.press("Escape")
-    expect(page).to_have_url(re.compile(rf"/operations/{lost.uid}/\?place=1$"))
+    expect(page).to_have_url(re.compile(rf"/operations/{lost.uid}/\?at=\d+.*&place=1$"))
 
 
 def test_30_a_double_click_on_confirm_is_one_permit(

@@ -1,0 +1,73 @@
+"""How much stands in the queue: counted only so far that it costs a page nothing."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from review.narrowing import WRONG
+
+COUNTED = 1000
+"""The most that a tab counts; beyond it says "1 000+"."""
+
+_COUNTS = """
+WITH RECURSIVE one AS (
+    (SELECT currency FROM review_item ORDER BY currency LIMIT 1)
+    UNION ALL
+    SELECT further.currency FROM one CROSS JOIN LATERAL (
+        SELECT currency FROM review_item WHERE currency > one.currency ORDER BY currency LIMIT 1
+    ) AS further
+)
+SELECT
+    (SELECT count(*) FROM (SELECT FROM review_item LIMIT %(most)s) AS counted),
+    (SELECT count(*) FROM (
+        SELECT FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL LIMIT %(most)s
+    ) AS counted),
+    (SELECT count(*) FROM (
+        SELECT FROM review_item WHERE kind <> '' OR finding_id IS NOT NULL LIMIT %(most)s
+    ) AS counted),
+    (SELECT count(*) FROM (SELECT FROM review_item WHERE due_s < %(now_s)s LIMIT %(most)s) AS counted),
+    (SELECT count(*) FROM (SELECT FROM review_item WHERE kind = ANY(%(wrong)s) LIMIT %(most)s) AS counted),
+    (SELECT array_agg(currency) FROM one WHERE currency <> ''),
+    (SELECT array_agg(DISTINCT currency) FROM (
+        SELECT currency FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL
+        ORDER BY id DESC LIMIT %(most)s
+    ) AS counted WHERE currency <> ''),
+    (SELECT count(*) FROM (
+        SELECT FROM ledger_case WHERE operation_id IS NULL AND closed_at IS NULL AND kind = 'repeated'
+        LIMIT %(most)s
+    ) AS counted)
+"""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much each built-in view holds, at most COUNTED; and the currencies of what is open."""
+
+    views: dict[str, int]
+    currencies: list[str]
+    repeated: int
+    """Triggers that ran more than once, and that nobody has answered."""
+
+
+def counts(now: datetime) -> Counts:
+    """Count the built-in views; one query."""
+    values: dict[str, Any] = {
+        "most": COUNTED + 1,
+        "now_s": now.timestamp(),
+        "wrong": [str(kind) for kind in WRONG],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, values)
+        asks, waits, person, late, wrong, own, others, repeated = cursor.fetchone()
+    return Counts(
+        views={"open": asks + waits, "person": person, "late": late, "wrong": wrong},
+        currencies=sorted({*(own or []), *(others or [])}),
+        repeated=repeated,
+    )
+
+
+def figure(count: int) -> str:
+    """Write a count that goes no further than COUNTED."""
+    return f"{COUNTED:,}+".replace(",", "\u00a0") if count > COUNTED else str(count)

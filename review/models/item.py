@@ -1,0 +1,90 @@
+"""What stands in the queue, a row each: read from it alone, written by the database alone."""
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+
+from ledger.models import Case, Operation, OperationType
+from reconcile.models import Finding
+
+
+class Item(models.Model):
+    """An operation that needs a person or is in doubt, or a difference that no operation carries.
+
+    Derived from the rows of the other floors by triggers (`sql/items.sql`), at the end of the transaction
+    that changed them; the database refuses any other writer. What only waits for its turn has no row.
+    """
+
+    operation = models.ForeignKey(
+        Operation,
+        null=True,
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="+",
+    )
+    case = models.ForeignKey(
+        Case, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
+    """The open one."""
+    finding = models.ForeignKey(
+        Finding, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="+"
+    )
+    """The difference, where there is no operation."""
+    operation_type = models.ForeignKey(
+        OperationType, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
+    state = models.CharField(max_length=10, blank=True)
+    """The operation's; empty for a difference."""
+    kind = models.CharField(max_length=20, blank=True)
+    """The case's, empty without one; see `CaseKind`."""
+    owner = models.CharField(max_length=100, blank=True)
+    verdict = models.CharField(max_length=20, blank=True)
+    """That of the latest check that saw the end of every try; empty before one."""
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    band = models.IntegerField()
+    """The power of two below the amount; without one, the operation type: alike ones by age are in order."""
+    size = models.FloatField()
+    """The amount without its sign, or 1 without one; floating, for ordering only."""
+    lightness = models.FloatField()
+    """The amount without its sign, negative, so that the largest comes first; or 1 without one."""
+    since = models.DateTimeField()
+    """When it was accepted, or a difference first seen."""
+    since_s = models.FloatField()
+    """The same in seconds since 1970; floating, for ordering only."""
+    due_at = models.DateTimeField(null=True)
+    due_s = models.FloatField()
+    """The same in seconds since 1970; what is never due comes last."""
+    entered_at = models.DateTimeField()
+    """When it came into the queue."""
+    words = SearchVectorField()
+    """What a person may hold of it, word by word."""
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="item_of_operation", fields=["operation"]),
+            models.UniqueConstraint(
+                name="item_of_case", fields=["case"], condition=models.Q(operation__isnull=True)
+            ),
+            models.UniqueConstraint(
+                name="item_of_finding",
+                fields=["finding"],
+                condition=models.Q(operation__isnull=True, case__isnull=True),
+            ),
+        ]
+        indexes = [
+            models.Index(name="item_by_risk", fields=["currency", "band", "since_s"]),
+            models.Index(name="item_by_age", fields=["since_s", "id"]),
+            models.Index(name="item_by_due", fields=["due_s", "id"]),
+            models.Index(name="item_by_amount", fields=["lightness", "id"]),
+            models.Index(name="item_by_kind", fields=["kind"]),
+            models.Index(name="item_by_owner", fields=["owner"]),
+            models.Index(name="item_by_state", fields=["state"]),
+            models.Index(name="item_by_verdict", fields=["verdict"]),
+            models.Index(name="item_entered", fields=["entered_at"]),
+            GinIndex(name="item_by_words", fields=["words"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_id or self.finding_id} {self.kind}"

@@ -1,0 +1,104 @@
+"""What of the queue an address asks for, as conditions on items and on operations without one."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from django.db.models import BooleanField, Func, Q, QuerySet, Value
+
+from ledger.models import REFERENCES, Operation, OperationType
+from ledger.rules.states import CaseKind, State
+from review.cursors import seconds
+from review.filters import Filter
+from review.models import Item
+
+WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS, CaseKind.BOTH_THERE]
+WAITING = (State.PENDING, State.RUNNING)
+
+
+def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> QuerySet[Item]:
+    """Return the items that an address asks for, in no order."""
+    found = Item.objects.filter(**_plain(chosen, types, at, since="since"))
+    found = found.filter(**_given({"state": chosen.state, "owner": chosen.owner, "kind": chosen.reason}))
+    match chosen.view:
+        case "person":
+            found = found.exclude(kind="", finding=None)
+        case "late":
+            found = found.filter(due_s__lt=seconds(at))
+        case "wrong":
+            found = found.filter(kind__in=WRONG)
+    if chosen.found == "unchecked":
+        found = found.filter(verdict="").exclude(state="")
+    elif chosen.found:
+        found = found.filter(verdict=chosen.found)
+    return found.filter(_Held(chosen.text)) if chosen.text else found
+
+
+def with_waiting(chosen: Filter) -> bool:
+    """Say whether what only waits for its turn is asked for: nobody has it, and nothing was found of it."""
+    told = chosen.found or chosen.owner or chosen.reason
+    return chosen.view == "open" and not told and chosen.state in ("", *WAITING)
+
+
+def operations(chosen: Filter, types: Sequence[OperationType], at: datetime) -> tuple[QuerySet[Operation], Q]:
+    """Return the operations to walk through, and what of them is asked for; see `queue.Queue`."""
+    latest = chosen.view == "latest"
+    walked = Operation.objects.all() if latest else Operation.objects.waiting()
+    asked = _plain(chosen, types, at, since="accepted_at")
+    asked |= _given({"state": chosen.state, "case_owner": chosen.owner, "case_kind": chosen.reason})
+    wanted = Q(**asked)
+    if chosen.found == "unchecked":
+        wanted &= Q(seen__isnull=True)
+    elif chosen.found:
+        wanted &= Q(verdict=chosen.found)
+    if chosen.text:
+        wanted &= _holds(chosen.text)
+    return walked, wanted
+
+
+def by_type(chosen: Filter) -> bool:
+    """Say whether anything is asked for that the operation types decide."""
+    return bool(chosen.type or chosen.destination or chosen.entity)
+
+
+def _plain(chosen: Filter, types: Sequence[OperationType], at: datetime, *, since: str) -> dict[str, Any]:
+    """Return what items and operations are filtered by alike."""
+    asked = _given({"currency": chosen.currency, "amount__gte": chosen.least, "amount__lte": chosen.most})
+    if chosen.age:
+        asked[f"{since}__lte"] = at - timedelta(hours=int(chosen.age))
+    if by_type(chosen):
+        asked["operation_type__in"] = [kind.pk for kind in types if _is_of(kind, chosen)]
+    return asked
+
+
+def _is_of(kind: OperationType, chosen: Filter) -> bool:
+    there = kind.destination
+    asked = (chosen.type, kind.name), (chosen.destination, there.name), (chosen.entity, there.entity)
+    return all(wanted in ("", own) for wanted, own in asked)
+
+
+def _given(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if value}
+
+
+class _Held(Func):
+    """Whether an item holds every word that is asked for, or one that begins with it; by an index."""
+
+    template = "%(expressions)s"
+    arg_joiner = " @@ "
+    output_field = BooleanField()
+    conditional = True
+
+    def __init__(self, text: str) -> None:
+        asked = Func(Value(text), function="review_asked")
+        super().__init__("words", asked)
+
+
+def _holds(text: str) -> Q:
+    """Ask for every word, anywhere in what a person may hold: few are looked through for it."""
+    words = "".join(one if one.isalnum() else " " for one in text).split()
+    if not words:
+        return Q(pk=None)
+    return reduce(and_, (reduce(or_, (Q(**{f"{name}__icontains": w}) for name in REFERENCES)) for w in words))

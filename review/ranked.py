@@ -1,0 +1,137 @@
+"""The queue's items in an order, page by page; also by money at risk × age among a hundred thousand.
+
+That order turns with the clock, so no index holds it. But of items whose amounts lie between one power of two
+and the next, those of the highest product are among the oldest: an index by currency, such a band, and age is
+read in shells of the product, from the largest down, until a page is full. What is few is simply sorted.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet, FullResultSet
+from django.db import connection
+from django.db.models import Case, ExpressionWrapper, F, FloatField, Q, QuerySet, Value, When
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Greatest
+
+from review.cursors import Cursor
+from review.models import Item
+from review.sql import statement
+
+FEW = 4000
+"""Up to about so many items are sorted; by the database's own estimate."""
+LEAST = 1e-6
+"""What is worth nothing stands in the order of its age."""
+STORED = {"due": "due_s", "age": "since_s", "amount": "lightness"}
+"""Orders that an index holds."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What weighs how much in the order: a unit of each currency, an operation of a type without amounts."""
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """A currency without one counts by its figures."""
+    priorities: Mapping[int, float] = field(default_factory=dict)
+    """By the operation type's pk; without one, nothing."""
+
+    def unit(self) -> Combinable:
+        """Return the weight of an item's size 1."""
+        whens = [When(currency=currency, then=Value(rate)) for currency, rate in self.rates.items()]
+        whens += [
+            When(currency="", operation_type=pk, then=Value(weight)) for pk, weight in self.priorities.items()
+        ]
+        whens.append(When(currency="", then=Value(0.0)))
+        return Case(*whens, default=Value(1.0), output_field=FloatField())
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of items as of an instant (seconds since 1970)."""
+
+    name: str
+    at_s: float
+    scale: Scale
+    few: bool
+    """There are so few items that they are simply sorted."""
+
+    def ranked(self, items: QuerySet[Item]) -> QuerySet[Any]:
+        """Add each item's rank; the smallest comes first."""
+        if self.name in STORED:
+            return items.annotate(rank=F(STORED[self.name]))
+        weight = Greatest(F("size") * self.scale.unit(), Value(LEAST), output_field=FloatField())
+        age_s = Value(self.at_s) - F("since_s")
+        return items.annotate(rank=ExpressionWrapper(Value(-1.0) * weight * age_s, output_field=FloatField()))
+
+    def key(self, items: QuerySet[Item]) -> Cursor | None:
+        """Return the key of the one item there is; None where there is none."""
+        found = self.ranked(items).values_list("rank", "pk").first()
+        return Cursor("i", *found) if found else None
+
+    def page(
+        self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool = False, length: int
+    ) -> list[Cursor]:
+        """Return the keys of the items next to one of them, the nearest first; from the end without one."""
+        if self.few:
+            found = list(self._beyond(items, beyond, backwards=backwards)[:length])
+        else:
+            found = self._by_shells(items, beyond, backwards=backwards, length=length)
+        return [Cursor("i", rank, pk) for rank, pk in found]
+
+    def _beyond(self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool) -> QuerySet[Any]:
+        ranked, sign = self.ranked(items), "-" if backwards else ""
+        if beyond is not None:
+            side = "lt" if backwards else "gt"
+            # The first of the two is what an index can begin at.
+            ranked = ranked.filter(**{f"rank__{side}e": beyond.rank}).filter(
+                Q(**{f"rank__{side}": beyond.rank}) | Q(rank=beyond.rank, **{f"pk__{side}": beyond.pk})
+            )
+        return ranked.order_by(f"{sign}rank", f"{sign}pk").values_list("rank", "pk")
+
+    def _by_shells(
+        self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool, length: int
+    ) -> list[tuple[float, int]]:
+        where, given = _condition(items)
+        values: dict[str, Any] = {
+            "rates": json.dumps(dict(self.scale.rates)),
+            "priorities": json.dumps({str(pk): weight for pk, weight in self.scale.priorities.items()}),
+            "least": LEAST,
+            "at": self.at_s,
+            "rank": None if beyond is None else beyond.rank,
+            "pk": None if beyond is None else beyond.pk,
+            "length": length,
+        }
+        name = "shells_back" if backwards else "shells"
+        with connection.cursor() as cursor:
+            cursor.execute(statement(name).replace("/* where */ TRUE", where), values | given)
+            found: list[tuple[float, int]] = cursor.fetchall()
+        return found
+
+
+def estimate(items: QuerySet[Item]) -> int:
+    """Return how many items the database expects there to be; nothing is read."""
+    try:
+        asked, values = items.order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {asked}", values)
+        found = cursor.fetchone()[0]
+    plan = json.loads(found) if isinstance(found, str) else found
+    return int(plan[0]["Plan"]["Plan Rows"])
+
+
+def _condition(items: QuerySet[Item]) -> tuple[str, dict[str, Any]]:
+    """Return the condition of a question about items alone, as SQL with named values."""
+    query = items.query
+    assert [*query.alias_map] in ([], [Item._meta.db_table]), "what is joined has no place in the statement"
+    try:
+        where, given = query.where.as_sql(query.get_compiler(connection=connection), connection)
+    except FullResultSet:
+        return "TRUE", {}
+    except EmptyResultSet:
+        return "FALSE", {}
+    named = {f"given_{number}": value for number, value in enumerate(given)}
+    return where % tuple(f"%({name})s" for name in named), named
