@@ -200,6 +200,7 @@ class Environment(BaseSettings):
     session_idle_minutes: Annotated[int, BeforeValidator(_whole(1, 1440, "minutes"))] = 30
     session_hours: Annotated[int, BeforeValidator(_whole(1, 168, "hours"))] = 12
     trusted_proxies: Annotated[int, BeforeValidator(_whole(0, 10, "proxies"))] = 0
+    rules_by_two: YesOrNo = True
     log_level: Annotated[str, AfterValidator(_log_level)] = "INFO"
 
     @field_validator("sandbox_port")

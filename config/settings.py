@@ -24,6 +24,7 @@ DIGEST_KEYS = ENVIRONMENT.digest_keys or kept.keyring(DATA_DIR, "digest_keys")
 
 METRICS_TOKEN = ENVIRONMENT.metrics_token
 DELIVERIES_DAYS = ENVIRONMENT.deliveries_days
+RULES_BY_TWO = ENVIRONMENT.rules_by_two
 
 # --- what it is made of
 
@@ -142,7 +143,11 @@ Q_CLUSTER = {
     "scheduler": False,
 }
 # What else the worker's sweep does every two seconds: functions without arguments that are soon done.
-SWEEP_HOOKS = ["reconcile.scheduling.sweep", "ledger.webhooks.sweeping.sweep"]
+SWEEP_HOOKS = [
+    "reconcile.scheduling.sweep",
+    "ledger.webhooks.sweeping.sweep",
+    "reconcile.proposals.actions.sweep",
+]
 
 # --- words, times and files
 

@@ -14,6 +14,7 @@ from reconcile.classes import ItemClass
 from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
+from reconcile.proposals.models import Proposal as Proposal
 
 UNKNOWN_ZONE = (ZoneInfoNotFoundError, ValueError, OSError)
 """What a zone raises that this machine does not know, whatever its name is like."""

@@ -31,6 +31,7 @@ Right = Literal[
     "resume",
     "redeliver",
     "people",
+    "propose",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
@@ -40,13 +41,14 @@ RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
     "approver": _REVIEWER | {"approve"},
-    "administrator": frozenset({"look", "resume", "redeliver", "people"}),
+    "administrator": frozenset({"look", "resume", "redeliver", "people", "propose"}),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
 NO_ADMINISTRATOR = "An administrator resumes it: destinations are theirs."
 NO_REDELIVERY = "An administrator sends again: webhooks are theirs."
 NO_PEOPLE = "An administrator resets it: accounts are theirs."
+NO_PROPOSAL = "An administrator proposes it: rules and roles are theirs."
 NO_APPROVER = "An approver decides this; your role asks."
 
 
@@ -54,6 +56,7 @@ _OF_ADMINISTRATORS: dict[Right, str] = {
     "resume": NO_ADMINISTRATOR,
     "redeliver": NO_REDELIVERY,
     "people": NO_PEOPLE,
+    "propose": NO_PROPOSAL,
 }
 
 

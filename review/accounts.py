@@ -11,7 +11,8 @@ from django.db import transaction
 
 from ledger.actions.accounts import tell_of_account
 from ledger.models import Approval, Case, Permit, database_now
-from ledger.rules.errors import Conflict, NotFound
+from ledger.rules.errors import Conflict, NotFound, NotNow
+from reconcile.proposals import actions as proposals
 from review import access, sessions
 from review.access import require
 from review.second_factor import KINDS, needed
@@ -34,7 +35,11 @@ class Account:
 
 
 def make(name: str, *, roles: Sequence[str], actor: str) -> str:
-    """Make a person with these roles; return the first password. Conflict where the name is taken."""
+    """Make a person with these roles; return the first password. Conflict where the name is taken.
+
+    NotNow where roles change by two: then it is made without one, and its role is proposed.
+    """
+    _require_alone(roles)
     with transaction.atomic():
         if User.objects.filter(username__iexact=name).exists():
             raise Conflict(f"There is somebody called {name} already.")
@@ -47,13 +52,22 @@ def make(name: str, *, roles: Sequence[str], actor: str) -> str:
 
 
 def give_roles(name: str, *, roles: Sequence[str], actor: str, reason: str) -> None:
-    """Let a person have these roles and no other; NotFound where nobody is called so."""
+    """Let a person have these roles and no other; NotFound where nobody is called so, NotNow as `make`."""
+    _require_alone(("another",))
     with transaction.atomic():
         user = _locked(name)
         before = sorted(user.groups.values_list("name", flat=True))
         user.groups.set(_groups(roles))
         data = {"before": before, "roles": sorted(roles)}
         tell_of_account(name, kind="roles_changed", actor=actor, reason=reason, data=data)
+
+
+def _require_alone(roles: Sequence[str]) -> None:
+    if roles and proposals.by_two():
+        raise NotNow(
+            "Roles change by two here: make the account without one, and an administrator proposes it under "
+            "Approvals."
+        )
 
 
 def give_password(name: str, *, actor: str, reason: str) -> str:

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 
 from ledger.models import Approval, Operation, TieoutNow
 from ledger.rules.approvals import OVERRIDES
+from reconcile.models import Proposal
 from review import access, asked, queue, wording
 from review.row import Row, rows
 
@@ -80,5 +81,6 @@ def lately() -> list[tuple[Approval, str, tuple[str, str, str]]]:
 
 def figure() -> str:
     """Return how many requests are open, as the list counts them; nothing where there are none."""
-    count = Approval.objects.waiting(TieoutNow()).values("pk")[: SHOWN + 1].count()
+    asks, changes = (rows.objects.waiting(TieoutNow()).values("uid") for rows in (Approval, Proposal))
+    count = asks.union(changes, all=True)[: SHOWN + 1].count()
     return f"{SHOWN}+" if count > SHOWN else str(count or "")

@@ -13,7 +13,8 @@ from ledger.rules import actors
 from ledger.rules.approvals import Ask
 from ledger.rules.leaves import UNDO
 from reconcile.histories import looking
-from reconcile.models import Repeat
+from reconcile.models import Proposal, Repeat
+from reconcile.proposals import actions as proposals
 from review import checking
 from review.access import require
 
@@ -172,6 +173,27 @@ def approve(
         with checking.turn(operation):
             lookups.look(operation, actor=actor, reason=AS_APPROVED, within_s=checking.LONGEST_S)
     actions.approve(approval, actor=actor, reason=reason, command_id=command_id)
+
+
+def answer_proposal(proposal: Proposal, *, person: User, answer: str, reason: str) -> None:
+    """Agree to a change of rules or of a role, refuse it, or take one's own back."""
+    actor = actors.person(person.get_username())
+    if answer == "take-back":
+        require(person, "propose")
+        proposals.take_back(proposal.uid, actor=actor, reason=reason)
+        return
+    require(person, "approve")
+    act = proposals.approve if answer == "approve" else proposals.refuse
+    act(proposal.uid, actor=actor, reason=reason)
+
+
+def propose_role(
+    *, person: User, whose: User, role: str, give: bool, reason: str, command_id: uuid.UUID
+) -> Proposal:
+    """Propose to give somebody a role, or to take it."""
+    require(person, "propose")
+    actor = actors.person(person.get_username())
+    return proposals.propose_role(whose, role, give=give, actor=actor, reason=reason, command_id=command_id)
 
 
 def refuse(

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from ledger.rules.approvals import OVERRIDES
+from reconcile.proposals.actions import ROLES
 from review.instants import zone
 
 REASON_MAX = 1000
@@ -113,3 +115,20 @@ def taken(request: HttpRequest, act: Callable[[ReasonForm], str]) -> tuple[Reaso
         refusal = act(form)
         return (form, refusal) if refusal else None
     return (empty, NOT_WHOLE) if "command_id" in form.errors else (form, "")
+
+
+class ProposalForm(forms.Form):
+    """An answer to a proposal; its reason may be left out where it is approved."""
+
+    answer = forms.ChoiceField(choices=[(way, way) for way in ("approve", "refuse", "take-back")])
+    reason = forms.CharField(max_length=REASON_MAX, required=False)
+
+
+class RoleForm(ReasonForm):
+    """Whose role, which, and whether it is given or taken."""
+
+    person = forms.ModelChoiceField(User.objects.filter(is_active=True))
+    role = forms.ChoiceField(choices=[(role, role) for role in ROLES])
+    give = forms.TypedChoiceField(
+        choices=[("yes", "Give it"), ("no", "Take it")], coerce=lambda value: value == "yes"
+    )

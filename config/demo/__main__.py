@@ -27,6 +27,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     # A walk of two minutes: a second factor can be set up, and is asked for then, but nobody has to.
     os.environ.setdefault("SECOND_FACTOR_ROLES", environment.NOBODY)
+    # Its own file is in force at each start; what somebody else configures there is proposed.
+    os.environ.setdefault("RULES_BY_TWO", "false")
     try:
         known = environment.read()
         with _alone(known.data_dir):

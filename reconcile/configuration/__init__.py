@@ -4,6 +4,8 @@
 `…_checks` look at what no section can know alone; `rows` says what changes and writes it.
 """
 
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from reconcile.configuration.type_checks import check_type
 from reconcile.configuration.webhook_checks import check_webhook
 from reconcile.configuration.wrongs import Refused, Wrongs
 
-__all__ = ["Configured", "Refused", "configure"]
+__all__ = ["Configured", "Refused", "configure", "one_at_a_time", "prepared"]
 
 LOCK = 0x71E0C0F6
 """Two files are taken in one after the other: the number is ours among PostgreSQL's advisory locks."""
@@ -40,22 +42,37 @@ class Configured:
     brought: list[str]
     register: list[str]
     variables: list[str]
+    proposed: uuid.UUID | None = None
+    """What was proposed instead of written."""
 
 
-def configure(file: Path, *, check: bool = False) -> Configured:
+@dataclass(frozen=True)
+class Prepared:
+    """A file that was read and found right: its shape, what its presets brought, and what would change."""
+
+    layout: Layout
+    brought: list[str]
+    changes: list[rows.Change]
+
+
+Instead = Callable[[Source, list[rows.Change]], uuid.UUID | None]
+
+
+def configure(
+    file: Path, *, check: bool = False, instead: Instead = lambda read, changes: None
+) -> Configured:
     """Make the rows that the file describes; with `check`, only say what would be.
 
-    Raises Refused, with every wrong line, and has then changed nothing.
+    `instead`: proposes what would change, where that takes two people; then nothing is written. Raises
+    Refused, with every wrong line, and has then changed nothing.
     """
     read = source.read(file)
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        wrongs = Wrongs(partial=bool(read.not_toml))
-        filled = fill(read, wrongs)
-        layout = _checked(filled.source, wrongs)
-        changes, before = rows.changes(layout), rows.variables()
-        for change in changes:
+        one_at_a_time()
+        taken = prepared(read)
+        layout, before = taken.layout, rows.variables()
+        proposed = instead(read, taken.changes)
+        for change in taken.changes if proposed is None else ():
             rows.write(change, reason=f"Configuration file {read.name}"[:1000])
         notes = [*layout.notes, *overlaps.notes(layout), *_stays(layout)]
         variables = sorted(rows.variables() - before)
@@ -63,7 +80,22 @@ def configure(file: Path, *, check: bool = False) -> Configured:
         if check:
             # What would be is read where it is so; then nothing has been.
             transaction.set_rollback(True)
-    return Configured([str(change) for change in changes], notes, filled.brought, register, variables)
+    changes = [str(change) for change in taken.changes]
+    return Configured(changes, notes, taken.brought, register, variables, proposed)
+
+
+def one_at_a_time() -> None:
+    """Wait until nobody else takes a file in; to be called in a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+
+
+def prepared(read: Source) -> Prepared:
+    """Check what was read, and say what would change; raises Refused with every wrong line."""
+    wrongs = Wrongs(partial=bool(read.not_toml))
+    filled = fill(read, wrongs)
+    layout = _checked(filled.source, wrongs)
+    return Prepared(layout, filled.brought, rows.changes(layout))
 
 
 def _checked(read: Source, wrongs: Wrongs) -> Layout:

@@ -169,7 +169,7 @@ def left_alone(layout: Layout) -> list[str]:
     return stays
 
 
-def write(one: Change, *, reason: str) -> None:
+def write(one: Change, *, reason: str, actor: str = ACTOR, data: Mapping[str, str] = {}) -> None:
     """Make or change one row, with its event; to be called in a transaction."""
     columns = _with_rows(one.columns)
     if one.kind is TYPE and (one.touches(LOOKED_WITH) or ("contract", "absent") in one.paths):
@@ -186,8 +186,8 @@ def write(one: Change, *, reason: str) -> None:
         if one.kind is DESTINATION and one.touches(LOOKED_AT):
             OperationType.objects.filter(destination=one.pk).update(**UNPROVED)
     section = dotted((one.kind.section, one.name))
-    data = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one))}
-    Event.objects.create(kind="configured", actor=ACTOR, reason=reason, data=data)
+    told_of = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one)), **data}
+    Event.objects.create(kind="configured", actor=actor, reason=reason, data=told_of)
 
 
 def _on_record(one: Change) -> Iterator[tuple[str, list[str] | None]]:

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -30,6 +30,7 @@ class Source:
     data: dict[str, Any]
     lines: dict[Path, int]
     not_toml: tuple[Wrong, ...] = ()
+    text: str = field(default="", repr=False)
 
     def located(self, wrongs: Iterable[Wrong]) -> list[Wrong]:
         """Return what is wrong with the line of each: its own, else that of the section it belongs to."""
@@ -43,20 +44,24 @@ class Source:
 
 def read(file: FilePath) -> Source:
     """Read a file; what is not TOML in it is kept aside. Raises Refused where it is not there or not text."""
-    text = _text(file)
+    return parsed(file.name, _text(file))
+
+
+def parsed(name: str, text: str) -> Source:
+    """Read a file's text; what is not TOML is kept aside. Raises Refused where it is nested too deeply."""
     lines = text.split("\n")
     wrongs: list[Wrong] = []
     while True:
         try:
             readable = "\n".join(lines)
-            return Source(file.name, tomllib.loads(readable), positions(readable), tuple(wrongs))
+            return Source(name, tomllib.loads(readable), positions(readable), tuple(wrongs), text)
         except RecursionError:
             raise Refused([Wrong("The file is nested too deeply.", "Write flat sections.")]) from None
         except tomllib.TOMLDecodeError as error:
             wrong = _not_toml(error, lines)
             wrongs.append(wrong)
             if len(wrongs) == MOST_SYNTAX_ERRORS or not _left_out(wrong, lines):
-                return Source(file.name, {}, {}, tuple(wrongs))
+                return Source(name, {}, {}, tuple(wrongs), text)
 
 
 def _text(file: FilePath) -> str:

@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
-from review import approvals
+from review import access, approvals, proposing
 from review.access import people_only
 from review.views.operation import person
 
@@ -22,5 +22,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "waiting": waiting,
         "more": more,
         "lately": approvals.lately(),
+        "proposals": proposing.waiting(person(request), now),
+        "may_propose": access.may(request.user, "propose"),
     }
     return render(request, "review/approvals.html", context)

@@ -25,12 +25,14 @@ from django.urls import URLPattern, URLResolver
 from config.urls import urlpatterns
 from ledger.models import Delivery, Operation, Pause
 from reconcile.models import Repeat
+from reconcile.proposals import actions
 from review.access import (
     LOOKS_ONLY,
     NO_ADMINISTRATOR,
     NO_APPROVER,
     NO_ITEMS,
     NO_PEOPLE,
+    NO_PROPOSAL,
     NO_REDELIVERY,
 )
 from review.instants import zone
@@ -46,7 +48,7 @@ SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
 EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada")
 DECIDE, APPROVE, ADMINISTER = ("ann", "bob"), ("bob",), ("ada",)
 WITH_A_ROLE = ("vic", "ann", "bob", "ada")
-WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY, NO_PEOPLE)
+WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY, NO_PEOPLE, NO_PROPOSAL)
 COUNTED = ("ledger_", "reconcile_", "review_")
 """The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
 
@@ -177,6 +179,22 @@ def checked_again(place: Place, name: str) -> tuple[str, Form]:
     return f"/runs/histories/{ran_twice(place).uid}/check/", {}
 
 
+def wished(place: Place, name: str) -> tuple[str, Form]:
+    return "/approvals/roles/", {"person": person("vic").pk, "role": "reviewer", "give": "yes"}
+
+
+def proposed(place: Place, name: str) -> tuple[str, Form]:
+    made = actions.propose_role(
+        person("nora"),
+        "viewer",
+        give=True,
+        actor=person("ada").username,
+        reason="New.",
+        command_id=uuid.uuid4(),
+    )
+    return f"/approvals/rules/{made.uid}/", {"answer": "approve"}
+
+
 def chosen(place: Place, name: str) -> tuple[str, Form]:
     return "/you/", {"zone": "Europe/London"}
 
@@ -216,6 +234,8 @@ DOORS: dict[str, Door] = {
     "queue/": at("/queue/"),
     "find/": at("/find/"),
     "approvals/": at("/approvals/"),
+    "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
+    "approvals/roles/": Door(wished, may=ADMINISTER),
     "deliveries/": at("/deliveries/"),
     "register/": at("/register/"),
     "people/": at("/people/"),

@@ -1,0 +1,257 @@
+"""Propose a change of rules or of a role, and answer it; each is told by an event of its transaction."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from ledger.actions.changing import given
+from ledger.actions.submission import payload_keys
+from ledger.models import Event, Operation, database_now
+from ledger.rules import sealing
+from ledger.rules.approvals import Answer
+from ledger.rules.errors import Malformed, NotFound, NotNow
+from reconcile import configuration
+from reconcile.configuration import Refused, rows, source
+from reconcile.configuration.rows import Change
+from reconcile.proposals.models import ROLE, RULES, Proposal
+
+COUNTS_FOR = timedelta(days=7)
+MOVED = "What is configured has changed since, or this version reads the file otherwise. Propose it anew."
+LAPSED = "Nobody answered in time."
+ADMINISTRATOR, APPROVER = "administrator", "approver"
+ROLES = ("viewer", "reviewer", APPROVER, ADMINISTRATOR)
+
+
+class NotProposed(NotNow):
+    """Rules change by two here, and nobody is named who proposes this."""
+
+    type = "needs-proposal"
+    title = "This takes two people"
+
+
+def by_two() -> bool:
+    """Say whether rules change by two: where it is set, operations exist, and somebody could approve.
+
+    The first configuration of an empty system applies at once.
+    """
+    approvers = User.objects.filter(is_active=True, groups__name=APPROVER)
+    return settings.RULES_BY_TWO and Operation.objects.exists() and approvers.exists()
+
+
+def need_two(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes that take two; what the register says of automations rules nothing."""
+    return [one for one in changes if one.kind is not rows.AUTOMATION] if by_two() else []
+
+
+def propose_rules(read: source.Source, changes: Sequence[Change], *, actor: str, reason: str) -> Proposal:
+    """Propose what a file would change.
+
+    Raises NotProposed where nobody is named, and NotNow where it is no administrator. To be called in the
+    transaction that has read the changes.
+    """
+    if not actor:
+        raise NotProposed("Rules change by two here. Name who proposes it: --by NAME, an administrator.")
+    if not User.objects.filter(username=actor, is_active=True, groups__name=ADMINISTRATOR).exists():
+        raise NotNow(f"{actor} is no administrator, and so proposes no rules.")
+    uid = uuid.uuid4()
+    sealed = sealing.seal(payload_keys(), read.text.encode(), bound_to=str(uid))
+    return _propose(
+        RULES,
+        actor=actor,
+        reason=given(reason),
+        uid=uid,
+        title=read.name[:200],
+        lines=[line for one in changes for line in str(one).split("\n")],
+        digest=fingerprint(changes),
+        meant_sealed=sealed,
+        command_id=uuid.uuid4(),
+    )
+
+
+def propose_role(
+    person: User, role: str, *, give: bool, actor: str, reason: str, command_id: uuid.UUID
+) -> Proposal:
+    """Propose to give a role to a person, or to take it; NotNow where that is so already, or waits."""
+    if role not in ROLES:
+        raise Malformed(f"There is no role “{role}”.")
+    with transaction.atomic():
+        known = Proposal.objects.filter(command_id=command_id).first()
+        if known is not None:
+            return known
+        name = person.get_username()
+        if person.groups.filter(name=role).exists() == give:
+            raise NotNow(f"{name} {'is' if give else 'is no'} {role} already.")
+        old, new = ("not given", "given") if give else ("given", "not given")
+        return _propose(
+            ROLE,
+            actor=actor,
+            reason=given(reason),
+            title=name,
+            about_account=person.pk,
+            lines=[f"~ person {name}: role {role} {old} -> {new}"],
+            data={"person": name, "role": role, "give": give},
+            command_id=command_id,
+        )
+
+
+def _propose(kind: str, *, actor: str, reason: str, **columns: Any) -> Proposal:
+    made_at = database_now()
+    proposal = Proposal.objects.create(
+        kind=kind, maker=actor, reason=reason, made_at=made_at, expires_at=made_at + COUNTS_FOR, **columns
+    )
+    _tell(proposal, "proposed", actor=actor, reason=reason)
+    return proposal
+
+
+def fingerprint(changes: Sequence[Change]) -> str:
+    """Return the digest of every value that would change, before and after."""
+    found = [
+        [
+            one.kind.section,
+            one.name,
+            *([list(path), one.before.get(path), one.after.get(path)] for path in one.paths),
+        ]
+        for one in changes
+    ]
+    return hashlib.sha256(json.dumps(found, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def approve(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """Agree to what somebody else proposed, and apply it, all or nothing; NotNow says why that cannot be.
+
+    Where what it was read from has changed meanwhile, it is void, and nothing is applied.
+    """
+    with transaction.atomic():
+        if _kind(uid) == RULES:
+            configuration.one_at_a_time()
+        proposal = _open(uid)
+        require_another(proposal, actor)
+        why = given(reason) if reason.strip() else "Agreed."
+        moved = _applied(proposal, approver=actor)
+        if moved:
+            _answer(proposal, Answer.VOIDED, actor="policy", why=moved)
+        else:
+            _answer(proposal, Answer.APPROVED, actor=actor, why=why)
+    if moved:
+        raise NotNow(f"{moved} Nothing was changed.")
+
+
+def refuse(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """Refuse what somebody else proposed; it stays on record."""
+    with transaction.atomic():
+        proposal = _open(uid)
+        require_another(proposal, actor)
+        _answer(proposal, Answer.REFUSED, actor=actor, why=given(reason))
+
+
+def take_back(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """Take one's own proposal back."""
+    with transaction.atomic():
+        proposal = _open(uid)
+        if not is_by(proposal, actor):
+            raise NotNow(f"Only {proposal.maker} takes it back.")
+        _answer(proposal, Answer.WITHDRAWN, actor=actor, why=given(reason))
+
+
+def is_by(proposal: Proposal, actor: str) -> bool:
+    """Say whether this person has proposed it, under whatever name."""
+    return User.objects.filter(pk=proposal.maker_account, username=actor).exists() or proposal.maker == actor
+
+
+def why_not(proposal: Proposal, actor: str) -> str:
+    """Say why this person cannot answer a proposal; empty where they may."""
+    if is_by(proposal, actor):
+        return "You proposed it yourself: a second person decides."
+    if proposal.about_account and User.objects.filter(pk=proposal.about_account, username=actor).exists():
+        return "It is about your own role: somebody else decides."
+    return ""
+
+
+def require_another(proposal: Proposal, actor: str) -> None:
+    """Raise NotNow where this person has proposed it, or it is about them."""
+    if why := why_not(proposal, actor):
+        raise NotNow(why)
+
+
+def sweep() -> None:
+    """End proposals that nobody answered in time."""
+    late = Proposal.objects.open().filter(expires_at__lte=database_now()).values_list("uid", flat=True)
+    for uid in list(late):
+        with transaction.atomic():
+            proposal = Proposal.objects.select_for_update().get(uid=uid)
+            if proposal.decided_at is None:
+                _answer(proposal, Answer.LAPSED, actor="policy", why=LAPSED)
+
+
+def _kind(uid: uuid.UUID) -> str:
+    return Proposal.objects.filter(uid=uid).values_list("kind", flat=True).first() or ""
+
+
+def _open(uid: uuid.UUID) -> Proposal:
+    """Lock an open proposal; NotNow says who was first, or that it lapsed."""
+    proposal = Proposal.objects.select_for_update().filter(uid=uid).first()
+    if proposal is None:
+        raise NotFound("There is no such proposal.")
+    if proposal.decided_at is not None:
+        did = {
+            Answer.APPROVED: "approved it",
+            Answer.REFUSED: "refused it",
+            Answer.WITHDRAWN: "took it back",
+        }.get(Answer(proposal.answer), "ended it")
+        raise NotNow(f"{proposal.decided_by} {did}: {proposal.why}")
+    if database_now() >= proposal.expires_at:
+        raise NotNow("Nobody answered in time: it has to be proposed anew.")
+    return proposal
+
+
+def _applied(proposal: Proposal, *, approver: str) -> str:
+    """Do what is proposed; why it is void where it would do something else than was read."""
+    if proposal.kind == ROLE:
+        return _apply_role(proposal)
+    assert proposal.meant_sealed is not None  # for as long as it is open
+    text = sealing.unseal(payload_keys(), bytes(proposal.meant_sealed), bound_to=str(proposal.uid)).decode()
+    try:
+        taken = configuration.prepared(source.parsed(proposal.title, text))
+    except Refused:
+        return MOVED
+    if fingerprint(taken.changes) != proposal.digest:
+        return MOVED
+    agreed = {"proposal": str(proposal.uid), "approved_by": approver}
+    for one in taken.changes:
+        rows.write(one, reason=proposal.reason, actor=proposal.maker, data=agreed)
+    return ""
+
+
+def _apply_role(proposal: Proposal) -> str:
+    assert proposal.about_account is not None  # of a role
+    person = User.objects.filter(pk=proposal.about_account).first()
+    role, give = proposal.data["role"], proposal.data["give"]
+    if person is None or person.groups.filter(name=role).exists() == give:
+        return "That is so already, or the account is gone."
+    group = Group.objects.get(name=role)
+    (person.groups.add if give else person.groups.remove)(group)
+    return ""
+
+
+def _answer(proposal: Proposal, answer: Answer, *, actor: str, why: str) -> None:
+    Proposal.objects.filter(pk=proposal.pk).update(
+        answer=answer, decided_by=actor, decided_at=database_now(), why=why, meant_sealed=None
+    )
+    _tell(proposal, f"proposal_{answer}", actor=actor, reason=why)
+
+
+def _tell(proposal: Proposal, kind: str, *, actor: str, reason: str) -> None:
+    data = {
+        "proposal": str(proposal.uid),
+        "what": proposal.kind,
+        "maker": proposal.maker,
+        "lines": proposal.lines,
+    }
+    Event.objects.create(kind=kind, actor=actor, reason=reason, data=data)

@@ -1,0 +1,93 @@
+"""Proposals in words: what would change, line by line, who proposes it, and who may answer."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from django.contrib.auth.models import User
+
+from ledger.models import Event
+from ledger.rules.approvals import Answer
+from reconcile.models import Proposal
+from reconcile.proposals import actions
+from reconcile.proposals.models import ROLE
+from review import access, trail
+from review.instants import instant, span
+
+SHOWN = 50
+ENDED = {
+    Answer.APPROVED: "approved it. It is in force.",
+    Answer.REFUSED: "refused it. Nothing was changed.",
+    Answer.WITHDRAWN: "took it back. Nothing was changed.",
+    Answer.VOIDED: "ended it. Nothing was changed.",
+    Answer.LAPSED: "ended it. Nothing was changed.",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of what would change: its place, and the old and the new value where they may be told."""
+
+    what: str
+    old: str
+    new: str
+
+    @classmethod
+    def of(cls, said: str) -> Self:
+        """Read a line as `configure --check` writes it: "~ operation type T: retry.base 5s -> 10s"."""
+        place, found, values = said[2:].rpartition(": ") if said.startswith("~") else (said[2:], "", "made")
+        before, arrow, new = values.partition(" -> ")
+        path, _, old = before.partition(" ")
+        if not arrow:
+            return cls(f"{place} · {path}" if found else place, "", values.partition(" ")[2] or values)
+        return cls(f"{place} · {path}", old, new)
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """One proposal as its page and the list show it; `closed` says why this person cannot answer it."""
+
+    proposal: Proposal
+    title: str
+    maker: str
+    until: str
+    lines: list[Line]
+    mine: bool
+    closed: str
+    ended: str
+    trail: list[trail.Line]
+
+
+def of(proposal: Proposal, person: User, now: datetime, *, whole: bool = True) -> Proposed:
+    """Read one proposal; where it is shown whole, with its trail and who may answer."""
+    left = f"counts until {instant(proposal.expires_at, now)}, {span(proposal.expires_at - now)} left"
+    over = proposal.decided_at is None and proposal.expires_at <= now
+    name, lacks = person.get_username(), "" if access.may(person, "approve") else access.lacking(person)
+    done = ENDED[Answer(proposal.answer)] if proposal.answer else ""
+    by = "Tieout" if proposal.answer in (Answer.VOIDED, Answer.LAPSED) else proposal.decided_by
+    told = Event.objects.filter(operation=None, data__proposal=str(proposal.uid)) if whole else ()
+    return Proposed(
+        proposal=proposal,
+        title=_title(proposal),
+        maker=proposal.maker,
+        until="nobody answered in time" if over else left,
+        lines=[Line.of(said) for said in proposal.lines],
+        mine=whole and actions.is_by(proposal, name),
+        closed=(actions.why_not(proposal, name) or lacks) if whole else "",
+        ended=f"{by} {done} “{proposal.why}”" if done else "",
+        trail=[trail.line(event, there="it") for event in told],
+    )
+
+
+def _title(proposal: Proposal) -> str:
+    if proposal.kind != ROLE:
+        count = len(proposal.lines)
+        return f"Change of rules: {proposal.title}, {count} {'line' if count == 1 else 'lines'}"
+    verb = "Give" if proposal.data["give"] else "Take from"
+    return f"{verb} {proposal.title} the role of {proposal.data['role']}"
+
+
+def waiting(person: User, now: datetime) -> list[Proposed]:
+    """Return the open proposals, those that lapse first at the top."""
+    found = Proposal.objects.waiting(now).defer("meant_sealed").order_by("expires_at")[:SHOWN]
+    return [of(one, person, now, whole=False) for one in found]

@@ -1,0 +1,210 @@
+"""Rules and roles change by two: one proposes, another one approves, and all of it is applied, or nothing.
+
+| promise                               | kept by                                                          |
+|---------------------------------------|------------------------------------------------------------------|
+| nothing changes before                | `configure` proposes once there are operations and an approver   |
+| maker is not checker, nor whose it is | the action, and constraints by account                           |
+| what is applied is what was read      | the file is read again, and every value before and after compared |
+| decided once, never deleted           | triggers; each answer has its event                              |
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, IntegrityError, transaction
+
+from config.environment import ROOT
+from ledger import actions as ledger
+from ledger.models import Event, OperationType
+from ledger.rules.errors import NotNow
+from reconcile.models import Proposal
+from reconcile.proposals import actions
+from tests.databases import Clock
+from tests.ledger.sessions import at_once
+from tests.people import browser_of, person
+
+DURBAN = (ROOT / "config" / "demo" / "durban.toml").read_text()
+LOOSER = DURBAN.replace('{ ZAR = "10000.00"', '{ ZAR = "90000.00"').replace('"12h"', '"6h"')
+DESCRIBED = '\n[automations.till]\nname = "Till"\ntypes = ["invoice.create"]\n'
+Configure = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def configure(clock: Clock, tmp_path: Path) -> Configure:
+    """Run the command on a text: its status, and what it said."""
+
+    def run(text: str, *arguments: str) -> tuple[int, str]:
+        file, said = tmp_path / "durban.toml", StringIO()
+        file.write_text(text)
+        try:
+            call_command("configure", str(file), *arguments, stdout=said, stderr=said)
+        except SystemExit as ended:
+            return int(str(ended.code)), said.getvalue()
+        return 0, said.getvalue()
+
+    return run
+
+
+@pytest.fixture
+def runs(configure: Configure) -> Configure:
+    """An installation that runs: configured at once, with an operation, and people."""
+    assert configure(DURBAN)[0] == 0
+    made = ledger.Submission("invoice.create", {"order": "1", "total": "9.00"}, key="1")
+    ledger.submit(made, actor="api:shop")
+    assert "in force" in configure(LOOSER)[1], "nobody could approve yet"
+    configure(DURBAN)
+    for name in ("ada", "bob", "ann"):
+        person(name)
+    return configure
+
+
+def limit() -> str:
+    found: str = OperationType.objects.get(name="invoice.create").review["four_eyes_above"]["ZAR"]
+    return found
+
+
+def latest() -> Proposal:
+    return Proposal.objects.latest("id")
+
+
+def approve(proposal: Proposal | None = None, *, actor: str = "bob") -> str:
+    actions.approve((proposal or latest()).uid, actor=actor, reason="")
+    return "approved"
+
+
+def page(name: str, address: str, **form: Any) -> str:
+    client = browser_of(name)
+    shown = client.post(address, form, follow=True) if form else client.get(address)
+    return str(shown.content.decode())
+
+
+def test_what_runs_changes_only_once_another_person_has_agreed(runs: Configure) -> None:
+    status, said = runs(LOOSER)
+    assert (status, "--by NAME" in said, limit()) == (1, True, "10000.00")
+    assert "is no administrator" in runs(LOOSER, "--by", "ann")[1]
+    assert "2 it takes a second person for operation type invoice.create" in runs(LOOSER, "--check")[1]
+    assert not Proposal.objects.exists()
+    status, said = runs(LOOSER, "--by", "ada", "--reason", "Durban asked.")
+    proposal = latest()
+    assert (status, str(proposal.uid) in said, limit()) == (0, True, "10000.00")
+    address = f"/approvals/rules/{proposal.uid}/"
+    for name in ("ada", "bob"):
+        shown = page(name, address)
+        for part in ("review.four_eyes_above.ZAR", "10000.00", "90000.00", "12h", "6h", "Durban asked."):
+            assert part in shown, part
+        assert ('value="approve"' in shown) == (name == "bob")
+    assert "You proposed it yourself" in page("ada", address)
+    assert "durban.toml, 2 lines" in page("ann", "/approvals/")
+    page("bob", address, answer="approve")
+    assert limit() == "90000.00"
+    event = Event.objects.filter(kind="configured").latest("id")
+    agreed = event.actor, event.data["approved_by"], event.data["proposal"]
+    assert agreed == ("ada", "bob", str(proposal.uid))
+    proposal.refresh_from_db()
+    assert (proposal.answer, proposal.meant_sealed) == ("approved", None)
+    assert "bob approved it" in page("bob", address, answer="refuse", reason="No.")
+    status, said = runs(LOOSER + DESCRIBED)
+    assert (status, "in force" in said) == (0, True), "what only describes rules nothing"
+
+
+def test_what_was_read_is_what_is_applied_or_nothing(runs: Configure) -> None:
+    runs(LOOSER, "--by", "ada")
+    OperationType.objects.filter(name="invoice.create").update(permit_for_s=60)
+    with pytest.raises(NotNow, match="has changed since"):
+        approve()
+    assert (latest().answer, limit()) == ("voided", "10000.00")
+    assert Event.objects.get(kind="proposal_voided").actor == "policy"
+    pair = []
+    for _ in range(2):
+        runs(LOOSER, "--by", "ada")
+        pair.append(latest())
+    assert sorted(at_once([partial(approve, one) for one in pair])) == ["approved", "not-now"]
+    assert limit() == "90000.00"
+
+
+def test_44_nobody_approves_rules_that_they_proposed_by_whatever_way(runs: Configure) -> None:
+    runs(LOOSER, "--by", "ada")
+    proposal, ada = latest(), person("ada")
+    ada.groups.add(Group.objects.get(name="approver"))
+    with pytest.raises(NotNow, match="a second person decides"):
+        approve(actor="ada")
+    address = f"/approvals/rules/{proposal.uid}/"
+    assert "You proposed it yourself" in page("ada", address, answer="approve")
+    row, now = Proposal.objects.filter(pk=proposal.pk), proposal.made_at
+    said = {"answer": "approved", "decided_at": now, "why": "Bulk.", "meant_sealed": None}
+    for name in ("ada", "adam", "nobody at all"):
+        with pytest.raises(IntegrityError, match="proposal_by_another"), transaction.atomic():
+            row.update(decided_by=name, **said)
+        User.objects.filter(pk=ada.pk).update(username="adam")
+    with pytest.raises(DatabaseError, match="without an event"), transaction.atomic():
+        row.update(decided_by="bob", **said)
+    later = now + timedelta(days=90)
+    others: tuple[dict[str, Any], ...]
+    others = {"maker": "bob"}, {"lines": []}, {"digest": "x"}, {"expires_at": later}
+    for changed in others:
+        with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+            row.update(**changed)
+    with pytest.raises(DatabaseError, match="only grows"), transaction.atomic():
+        proposal.delete()
+    assert limit() == "10000.00"
+    actions.refuse(proposal.uid, actor="bob", reason="Too loose.")
+    with pytest.raises(IntegrityError, match="decided once"), transaction.atomic():
+        row.update(why="Nobody asked.")
+    assert Event.objects.get(kind="proposal_refused").reason == "Too loose."
+
+
+def test_a_proposal_is_taken_back_by_its_maker_and_lapses(runs: Configure, clock: Clock) -> None:
+    runs(LOOSER, "--by", "ada")
+    with pytest.raises(NotNow, match="Only ada takes it back"):
+        actions.take_back(latest().uid, actor="bob", reason="No.")
+    actions.take_back(latest().uid, actor="ada", reason="Later.")
+    runs(LOOSER, "--by", "ada")
+    clock.advance(timedelta(days=8))
+    with pytest.raises(NotNow, match="proposed anew"):
+        approve()
+    late = {"answer": "approved", "decided_by": "bob", "decided_at": clock.now(), "why": "Late."}
+    with pytest.raises(IntegrityError, match="proposal_in_time"), transaction.atomic():
+        Proposal.objects.open().update(meant_sealed=None, **late)
+    actions.sweep()
+    assert [one.answer for one in Proposal.objects.order_by("id")] == ["withdrawn", "lapsed"]
+
+
+def test_a_role_is_given_and_taken_by_two_and_not_by_whose_it_is(runs: Configure) -> None:
+    vic, approver = person("vic"), Group.objects.get(name="approver")
+    form = {"person": vic.pk, "role": "approver", "reason": "Bob is away."}
+
+    def propose(give: str) -> str:
+        return page("ada", "/approvals/roles/", give=give, command_id=str(uuid.uuid4()), **form)
+
+    assert "Give vic the role of approver" in propose("yes")
+    assert approver not in vic.groups.all()
+    vic.groups.add(approver)
+    with pytest.raises(NotNow, match="your own role"):
+        approve(actor="vic")
+    said = {"answer": "approved", "decided_at": latest().made_at, "why": "Bulk."}
+    with pytest.raises(IntegrityError, match="proposal_not_about_oneself"), transaction.atomic():
+        Proposal.objects.filter(pk=latest().pk).update(decided_by="vic", **said)
+    vic.groups.remove(approver)
+    approve()
+    assert approver in vic.groups.all()
+    assert "vic is approver already" in propose("yes")
+    propose("no")
+    approve()
+    assert approver not in vic.groups.all()
+
+
+def test_the_command_line_gives_no_role_where_roles_change_by_two(runs: Configure) -> None:
+    for name in ("ann", "max"):
+        with pytest.raises(CommandError, match="Roles change by two here"):
+            call_command("person", name, "--role", "approver", "--reason", "Bob is away.")
+    call_command("person", "max", stdout=StringIO())
+    assert not User.objects.get(username="max").groups.exists()
+    assert list(person("ann").groups.values_list("name", flat=True)) == ["reviewer"]
