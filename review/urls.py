@@ -7,6 +7,7 @@ from review.views import (
     corrections,
     decisions,
     deliveries,
+    evidence,
     find,
     histories,
     operation,
@@ -27,6 +28,8 @@ urlpatterns = [
     path("find/", find.show, name="find"),
     path("operations/<uuid:uid>/", operation.show, name="operation"),
     path("operations/<uuid:uid>/check/", operation.check, name="operation-check"),
+    path("operations/<uuid:uid>/evidence/", evidence.show, name="evidence"),
+    path("operations/<uuid:uid>/evidence.json", evidence.document, name="evidence-json"),
     path("operations/<uuid:uid>/undo/", operation.undo, name="operation-undo"),
     path("operations/<uuid:uid>/correct/", corrections.correct, name="operation-correct"),
     *(

@@ -54,6 +54,8 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
         "find-nothing": "/find/?q=INV-9",
         "logout": "/accounts/logout/",
         "you": "/you/",
+        "trail": "/trail/?by=all",
+        "trail-nothing": "/trail/?who=nobody",
     }
     addresses |= {name: f"/operations/{operation.uid}/?place=1" for name, operation in made.items()}
     addresses["send-again"] = f"/operations/{made['absent'].uid}/send-again/"
@@ -61,6 +63,7 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
     addresses["confirm-with-reference"] = f"/operations/{made['uncertain'].uid}/confirm-with-reference/"
     addresses["did-not-happen"] = f"/operations/{made['absent'].uid}/did-not-happen/"
     addresses["cancel"] = f"/operations/{made['pending'].uid}/cancel/"
+    addresses["evidence"] = f"/operations/{made['absent'].uid}/evidence/"
     addresses["missing"] = "/nothing-here/"
     return addresses
 

@@ -247,6 +247,10 @@ DOORS: dict[str, Door] = {
     "runs/<uuid:uid>.csv": Door(lambda place, name: run(place, name, ".csv")),
     "runs/<uuid:uid>.json": Door(lambda place, name: run(place, name, ".json")),
     OPERATION: Door(lambda place, name: (f"/operations/{silent(place, name)[0].uid}/", {})),
+    f"{OPERATION}evidence/": Door(by("evidence", silent)),
+    f"{OPERATION}evidence.json": Door(
+        lambda place, name: (f"/operations/{silent(place, name)[0].uid}/evidence.json", {})
+    ),
     f"{OPERATION}check/": Door(by("check", silent), may=DECIDE, shows=False),
     f"{OPERATION}undo/": Door(by("undo", allowed), may=DECIDE, shows=False),
     f"{OPERATION}send-again/": Door(by("send-again", absent), may=DECIDE),
