@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from ledger.rules.errors import TieoutError
 from review import second_factor
+from review.filters import Reader
 
 Right = Literal[
     "look",
@@ -27,7 +28,10 @@ Right = Literal[
     "cancel",
     "correct",
     "ask",
+    "assign",
+    "comment",
     "approve",
+    "hand_over",
     "resume",
     "redeliver",
     "people",
@@ -35,13 +39,16 @@ Right = Literal[
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
-    {"look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "ask"}
+    {
+        *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "ask"),
+        *("assign", "comment"),
+    }
 )
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
-    "approver": _REVIEWER | {"approve"},
-    "administrator": frozenset({"look", "resume", "redeliver", "people", "propose"}),
+    "approver": _REVIEWER | {"approve", "hand_over"},
+    "administrator": frozenset({"look", "resume", "redeliver", "hand_over", "people", "propose"}),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
@@ -97,6 +104,16 @@ def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str]:
 
 def _rows(user: User) -> list[tuple[str | None, str | None]]:
     return list(User.objects.filter(pk=user.pk).values_list("groups__name", "reader__zone"))
+
+
+def teams(user: User | AnonymousUser) -> frozenset[str]:
+    """Return the teams of a person: the groups that are no role, called as types name their owner."""
+    return roles(user) - RIGHTS.keys()
+
+
+def reader(user: User | AnonymousUser) -> Reader:
+    """Return a person as one who looks at the queue."""
+    return Reader(user.get_username(), teams(user))
 
 
 def may(user: User | AnonymousUser, right: Right) -> bool:

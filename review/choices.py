@@ -38,7 +38,7 @@ def offered(chosen: filters.Filter, currencies: list[str], types: list[Operation
         Choice("State", "state", "Any state", [*filters.STATES.items()], chosen.state),
         Choice("Found", "found", "Anything found", [*filters.FOUND.items()], chosen.found),
         Choice("Type", "type", "Any type", _told_apart(types), chosen.type),
-        Choice("Owner", "owner", "Any owner", _plain(owners), chosen.owner),
+        Choice("Who has it", "who", "Anybody’s", _whose(chosen.who), chosen.who),
         Choice("Currency", "currency", "Any currency", _plain(codes), chosen.currency),
     ]
     if chosen.view != "latest":
@@ -46,6 +46,7 @@ def offered(chosen: filters.Filter, currencies: list[str], types: list[Operation
     reasons = [(str(kind), words) for kind, words in filters.REASONS.items()]
     return [
         *choices,
+        Choice("Team", "owner", "Any team", _plain(owners), chosen.owner, more=True),
         Choice("Reason", "reason", "Any reason", reasons, chosen.reason, more=True),
         Choice("Age", "age", "Any age", [*filters.AGES.items()], chosen.age, more=True),
         Choice("Destination", "destination", "Any destination", titles, chosen.destination, more=True),
@@ -68,6 +69,12 @@ def chips(chosen: filters.Filter, choices: list[Choice]) -> list[Chip]:
 
 def _plain(values: list[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
+
+
+def _whose(current: str) -> list[tuple[str, str]]:
+    """Return whose it may be; a person by name where the address asks for one."""
+    named = [] if not current or current in filters.WHO else [(current, current)]
+    return [*filters.WHO.items(), *named]
 
 
 def _told_apart(types: list[OperationType]) -> list[tuple[str, str]]:

@@ -29,6 +29,7 @@ SELECT
     ) AS counted),
     (SELECT count(*) FROM (SELECT FROM review_item WHERE due_s < %(now_s)s LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (SELECT FROM review_item WHERE kind = ANY(%(wrong)s) LIMIT %(most)s) AS counted),
+    (SELECT count(*) FROM (SELECT FROM review_item WHERE rests_s > %(now_s)s LIMIT %(most)s) AS counted),
     (SELECT array_agg(currency) FROM one WHERE currency <> ''),
     (SELECT array_agg(DISTINCT currency) FROM (
         SELECT currency FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL
@@ -60,9 +61,9 @@ def counts(now: datetime) -> Counts:
     }
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, values)
-        asks, waits, person, late, wrong, own, others, repeated = cursor.fetchone()
+        asks, waits, person, late, wrong, snoozed, own, others, repeated = cursor.fetchone()
     return Counts(
-        views={"open": asks + waits, "person": person, "late": late, "wrong": wrong},
+        views={"open": asks + waits, "person": person, "late": late, "wrong": wrong, "snoozed": snoozed},
         currencies=sorted({*(own or []), *(others or [])}),
         repeated=repeated,
     )

@@ -1,4 +1,4 @@
-"""What a person does: check, allow, attest, end, override, approve, resume. Who may is asked here."""
+"""What a person decides: check, allow, attest, end, override, approve, resume. Who may is asked here."""
 
 import uuid
 from datetime import datetime

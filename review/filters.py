@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Self
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from ledger.rules.states import CaseKind
@@ -13,8 +13,14 @@ VIEWS = {
     "person": "Needs a person",
     "late": "Late",
     "wrong": "Doubled or differs",
+    "snoozed": "Snoozed",
     "latest": "Latest, also done",
 }
+COUNTED = ("open", "person", "late", "wrong", "snoozed")
+"""The views whose tabs say how many they hold."""
+RESTING = ("open", "person", "wrong")
+"""The views that leave out what is snoozed; it counts in them all the same. Late leaves nothing out."""
+WHO = {"me": "Mine", "team": "My team’s", "nobody": "Nobody’s"}
 STATES = {
     "uncertain": "May have happened",
     "failed": "Did not happen",
@@ -65,6 +71,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
+class Reader:
+    """Who looks at an address: a person's name and teams; "mine" means theirs."""
+
+    name: str = ""
+    teams: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Filter:
     """One address of the queue; empty fields filter nothing."""
 
@@ -73,6 +87,7 @@ class Filter:
     found: str = ""
     type: str = ""
     owner: str = ""
+    who: str = ""
     currency: str = ""
     destination: str = ""
     entity: str = ""
@@ -82,11 +97,13 @@ class Filter:
     reason: str = ""
     text: str = ""
     order: str = "risk"
+    reader: Reader = field(default=Reader(), compare=False)
+    """No part of the address: one address is everybody's."""
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> Self:
-        """Read an address; what is not known counts as not given."""
-        given = {field.name: query.get(field.name, "").strip()[:200] for field in fields(cls)}
+    def read(cls, query: Mapping[str, str], reader: Reader) -> Self:
+        """Read an address as somebody's; what is not known counts as not given."""
+        given = {name: query.get(name, "").strip()[:200] for name in _named(cls)}
         # No name has a control character, and the database takes no NUL.
         given = {name: value for name, value in given.items() if not _CONTROL.search(value)}
         known = {"view": VIEWS, "state": STATES, "found": FOUND, "order": ORDERS}
@@ -95,14 +112,15 @@ class Filter:
             given[name] = re.sub(r"[\s,]", "", given.get(name, ""))
             given[name] = given[name] if _MONEY.fullmatch(given[name]) else ""
         return cls(
-            **{name: value for name, value in given.items() if value and value in known.get(name, {value})}
+            **{name: value for name, value in given.items() if value and value in known.get(name, {value})},
+            reader=reader,
         )
 
     @property
     def address(self) -> str:
         """Return it as a query, without what is the default."""
         plain = Filter()
-        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts = {name: getattr(self, name) for name in _named(Filter)}
         return urlencode({name: value for name, value in parts.items() if value != getattr(plain, name)})
 
     @property
@@ -112,7 +130,8 @@ class Filter:
 
     def without(self, name: str) -> str:
         """Return the address with one filter less."""
-        return replace(self, **{name: ""}).address
+        nothing: dict[str, Any] = {name: ""}
+        return replace(self, **nothing).address
 
     @property
     def words(self) -> str:
@@ -121,4 +140,9 @@ class Filter:
 
     def at(self, view: str) -> "Filter":
         """Return the same address under another saved view."""
-        return Filter(view=view, order=self.order)
+        return Filter(view=view, order=self.order, reader=self.reader)
+
+
+def _named(kind: type[Filter]) -> list[str]:
+    """Return what stands in an address."""
+    return [one.name for one in fields(kind) if one.compare]

@@ -46,7 +46,7 @@ class LocalInstant(forms.CharField):
         try:
             return datetime.fromisoformat(super().clean(value)).replace(tzinfo=zone())
         except (ValueError, OverflowError):
-            raise forms.ValidationError("Write the date and the time at which you looked.") from None
+            raise forms.ValidationError(self.error_messages["required"]) from None
 
 
 class OverrideForm(ReasonForm):
@@ -88,6 +88,65 @@ class CorrectInDoubtForm(CorrectForm):
     looked_at = LocalInstant(error_messages={"required": "Write the date and the time at which you looked."})
     risk = forms.CharField(
         max_length=REASON_MAX, error_messages={"required": "Write why it does not wait for proof."}
+    )
+
+
+class AssignForm(forms.Form):
+    """To whom a case goes, of which team, and a note that may stay empty."""
+
+    to = forms.CharField(required=False, max_length=150)
+    team = forms.CharField(required=False, max_length=100)
+    note = forms.CharField(required=False, max_length=REASON_MAX)
+
+
+class SnoozeForm(forms.Form):
+    """Until when a case is put off, why, and that it is known what ends before that."""
+
+    until = forms.CharField(required=False)
+    other = forms.CharField(required=False)
+    reason = forms.CharField(
+        max_length=REASON_MAX,
+        error_messages={"required": "Write a reason; it stays in the trail."},
+    )
+    knowingly = forms.BooleanField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Let an instant that was written count before one that was chosen."""
+        given = super().clean() or {}
+        asked = LocalInstant(error_messages={"required": "Choose until when, or write date and time."})
+        given["until"] = asked.clean(given.pop("other", "") or given.get("until", ""))
+        return given
+
+
+class Ticked(forms.TypedMultipleChoiceField):
+    """The boxes of a list that were ticked; whether each still counts is asked where it is acted on."""
+
+    def valid_value(self, value: Any) -> bool:
+        """Take whatever the list had."""
+        return True
+
+
+class HandOverForm(forms.Form):
+    """Whose cases go to whom, which of them, and a note for whoever takes them."""
+
+    of = forms.CharField(max_length=150)
+    to = forms.CharField(max_length=150, error_messages={"required": "Choose who takes them."})
+    chosen = Ticked(coerce=uuid.UUID, error_messages={"required": "Tick at least one."})
+    note = forms.CharField(
+        max_length=REASON_MAX, error_messages={"required": "Write a note for whoever takes them."}
+    )
+
+
+class CommentForm(forms.Form):
+    """A remark, and the id that makes two clicks one."""
+
+    command_id = forms.UUIDField()
+    text = forms.CharField(
+        max_length=REASON_MAX,
+        error_messages={
+            "required": "Write a comment first.",
+            "max_length": f"Write at most {REASON_MAX} characters.",
+        },
     )
 
 

@@ -65,6 +65,10 @@ def head(counted: Counts) -> str:
     person, late = counted.views["person"], counted.views["late"]
     needs, are = "needs" if person == 1 else "need", "is" if late == 1 else "are"
     what = f"{figure(person)} {needs} a person, {figure(late)} {are} late."
+    snoozed = counted.views["snoozed"]
+    if snoozed:
+        are = "is" if snoozed == 1 else "are"
+        what += f" {figure(snoozed)} {are} snoozed: counted in each tab, listed under Snoozed and Late."
     return f"{what} Each amount in its own currency; nothing is added across."
 
 

@@ -11,7 +11,7 @@ from django.db.models import BooleanField, Func, Q, QuerySet, Value
 from ledger.models import REFERENCES, Operation, OperationType
 from ledger.rules.states import CaseKind, State
 from review.cursors import seconds
-from review.filters import Filter
+from review.filters import RESTING, Filter
 from review.models import Item
 
 WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS, CaseKind.BOTH_THERE]
@@ -29,6 +29,12 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
             found = found.filter(due_s__lt=seconds(at))
         case "wrong":
             found = found.filter(kind__in=WRONG)
+        case "snoozed":
+            found = found.filter(rests_s__gt=seconds(at))
+    if chosen.view in RESTING:
+        found = found.filter(rests_s__lte=seconds(at))
+    if chosen.who:
+        found = found.filter(_whose(chosen, "")).exclude(case=None)
     if chosen.found == "unchecked":
         found = found.filter(verdict="").exclude(state="")
     elif chosen.found:
@@ -38,7 +44,7 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
 
 def with_waiting(chosen: Filter) -> bool:
     """Say whether what only waits for its turn is asked for: nobody has it, and nothing was found of it."""
-    told = chosen.found or chosen.owner or chosen.reason
+    told = chosen.found or chosen.owner or chosen.who or chosen.reason
     return chosen.view == "open" and not told and chosen.state in ("", *WAITING)
 
 
@@ -49,6 +55,8 @@ def operations(chosen: Filter, types: Sequence[OperationType], at: datetime) -> 
     asked = _plain(chosen, types, at, since="accepted_at")
     asked |= _given({"state": chosen.state, "case_owner": chosen.owner, "case_kind": chosen.reason})
     wanted = Q(**asked)
+    if chosen.who:
+        wanted &= _whose(chosen, "case_")
     if chosen.found == "unchecked":
         wanted &= Q(seen__isnull=True)
     elif chosen.found:
@@ -56,6 +64,14 @@ def operations(chosen: Filter, types: Sequence[OperationType], at: datetime) -> 
     if chosen.text:
         wanted &= _holds(chosen.text)
     return walked, wanted
+
+
+def _whose(chosen: Filter, prefix: str) -> Q:
+    """Ask for what the reader has, what their teams have, what nobody has, or what somebody has by name."""
+    if chosen.who == "team":
+        return Q(**{f"{prefix}owner__in": sorted(chosen.reader.teams)})
+    name = {"me": chosen.reader.name, "nobody": ""}.get(chosen.who, chosen.who)
+    return Q(**{f"{prefix}assignee": name})
 
 
 def by_type(chosen: Filter) -> bool:

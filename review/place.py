@@ -11,7 +11,7 @@ from django.urls import reverse
 from ledger.models import Operation
 from review import cursors, queue
 from review.cursors import Cursor
-from review.filters import VIEWS, Filter
+from review.filters import VIEWS, Filter, Reader
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Place:
     after: Neighbour | None
 
     @classmethod
-    def of(cls, operation: Operation, query: Mapping[str, str], now: datetime) -> Self:
+    def of(cls, operation: Operation, query: Mapping[str, str], now: datetime, *, reader: Reader) -> Self:
         """Find an operation in the address that was carried along, by the same few queries."""
-        chosen, at = Filter.read(query), cursors.instant(query.get("at", ""), now)
+        chosen, at = Filter.read(query, reader), cursors.instant(query.get("at", ""), now)
         asked = queue.Queue(chosen, at)
         key = asked.key(operation)
         here, key = key is not None, key or Cursor.read(query.get("key", ""))

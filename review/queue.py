@@ -219,7 +219,10 @@ def _open_case() -> FilteredRelation:
 def _judged(operations: QuerySet[Any]) -> QuerySet[Any]:
     """Add what an operation without an item can be filtered by: its case, and what the check found."""
     found = operations.alias(open_case=_open_case()).alias(
-        case_kind=F("open_case__kind"), case_owner=F("open_case__owner"), seen=Subquery(_seen())
+        case_kind=F("open_case__kind"),
+        case_owner=F("open_case__owner"),
+        case_assignee=F("open_case__assignee"),
+        seen=Subquery(_seen()),
     )
     judged: QuerySet[Any] = found.alias(verdict=KT("seen__verdict"))
     return judged
@@ -230,6 +233,11 @@ def told(operations: QuerySet[Any]) -> QuerySet[Any]:
     found = operations.alias(open_case=_open_case()).annotate(
         case_kind=F("open_case__kind"),
         case_owner=F("open_case__owner"),
+        case_uid=F("open_case__uid"),
+        case_assignee=F("open_case__assignee"),
+        case_snoozed=Choice(
+            When(open_case__snoozed_revision=F("revision"), then=F("open_case__snoozed_until")), default=None
+        ),
         due_at=F("open_case__due_at"),
         waits_for=Coalesce(NullIf(F("after__description"), Value("")), F("after__key")),
     )

@@ -95,6 +95,11 @@ class Reading:
         return self.facts.state
 
     @property
+    def snoozed(self) -> bool:
+        """Whether its case is put off, and nothing has happened since."""
+        return self.case is not None and self.case.is_snoozed(self.now, self.operation.revision)
+
+    @property
     def there(self) -> str:
         """The destination, by the name that people use."""
         return self.facts.destination

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
+from uuid import UUID
 
 from ledger import actions
 from ledger.models import OperationType, Permit
@@ -40,6 +41,8 @@ class Row:
     due: str
     late: bool
     owner: str
+    case: UUID | None
+    """Its open case, where whose it is can be changed."""
     next: str
     asks: bool
 
@@ -54,7 +57,7 @@ class Row:
         taken = operation.taken_at is not None
         icon, found = _found(operation, seen, now, trouble=trouble)
         absent = seen is not None and seen.proof and operation.permit is None
-        due, late = _due(operation.due_at, now)
+        due, late = _due(operation.due_at, now, rests_until=operation.case_snoozed)
         asks, step = _next(operation, seen, now)
         name = wording.name(operation)
         return cls(
@@ -70,7 +73,8 @@ class Row:
             age=span(now - operation.accepted_at),
             due=due,
             late=late,
-            owner=operation.case_owner or ("software" if state is not State.COMPLETED else "–"),
+            owner=_whose(operation) or ("software" if state is not State.COMPLETED else "–"),
+            case=operation.case_uid,
             next=step,
             asks=asks,
         )
@@ -81,7 +85,8 @@ def of_difference(item: Item, now: datetime) -> Row:
     finding, kind = item.finding, item.operation_type
     assert finding is not None  # an item without an operation has one
     item_class, there = ItemClass(finding.item_class), kind.destination.title
-    due, late = _due(item.due_at, now)
+    case = item.case
+    due, late = _due(item.due_at, now, rests_until=case.snoozed_until if case else None)
     first_id = finding.destination[0]["id"] if finding.destination else ""
     many = f", {finding.items} items" if finding.items > 1 else ""
     return Row(
@@ -97,7 +102,8 @@ def of_difference(item: Item, now: datetime) -> Row:
         age=span(now - item.since),
         due=due,
         late=late,
-        owner=item.owner,
+        owner=item.assignee or item.owner,
+        case=case.uid if case else None,
         next="See the run",
         asks=True,
     )
@@ -176,9 +182,15 @@ def _checkable(kind: OperationType) -> bool:
         return True
 
 
-def _due(due_at: datetime | None, now: datetime) -> tuple[str, bool]:
+def _whose(operation: Any) -> str:
+    return operation.case_assignee or operation.case_owner or ""
+
+
+def _due(due_at: datetime | None, now: datetime, *, rests_until: datetime | None = None) -> tuple[str, bool]:
     if due_at is None:
         return "–", False
+    if rests_until is not None and now < rests_until:
+        return f"snoozed, {instant(rests_until, now)}", due_at < now
     if due_at < now:
         return f"{span(now - due_at)} late", True
     return instant(due_at, now), False

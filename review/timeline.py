@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.actions.assigning import COMMENT
 from ledger.models import Attempt, Event, Lookup, Permit
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import DOUBT, Outcome, Standing, State, Verdict
@@ -27,7 +28,7 @@ class Entry:
 @dataclass(frozen=True)
 class _Step:
     at: datetime
-    row: Attempt | Lookup | Permit
+    row: Attempt | Lookup | Permit | Event
 
 
 def entries(reading: Reading) -> list[Entry]:
@@ -61,6 +62,9 @@ def _told(reading: Reading) -> Iterator[Entry]:
         elif isinstance(step.row, Lookup):
             doubt = doubt and not _proves(step.row)
             yield _check(reading, step.row, doubt=doubt)
+        elif isinstance(step.row, Event):
+            state = State.UNCERTAIN if doubt else State.PENDING
+            yield Entry(step.at, "comment", f"{wording.who(step.row.actor)}:", f" {step.row.reason}", state)
         else:
             yield from _permit(reading, step, doubt=doubt)
 
@@ -70,6 +74,7 @@ def _steps(reading: Reading) -> list[_Step]:
     steps += [_Step(lookup.asked_at, lookup) for lookup in reading.lookups]
     steps += [_Step(permit.given_at, permit) for permit in reading.permits]
     steps += [_Step(permit.withdrawn_at, permit) for permit in reading.permits if permit.withdrawn_at]
+    steps += [_Step(event.at, event) for event in reading.events if event.kind == COMMENT]
     return sorted(steps, key=lambda step: step.at)
 
 

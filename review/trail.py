@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ledger.actions.assigning import ASSIGNED, GIVEN_BACK, TAKEN, WOKEN
 from ledger.models import Event
 from ledger.rules import actors
 from ledger.rules.states import Outcome
 from review import wording
 from review.deciding import CHECKED, UNDONE
+from review.instants import instant
 
 _DID = {
     "accepted": "handed it over.",
@@ -70,6 +72,11 @@ _DID = {
     "second_factor_removed": "removed a second factor.",
     "second_factor_reset": "reset a second factor{person}.",
     "recovery_code_used": "signed in with a recovery code.",
+    "assigned": "gave it to {to}.",
+    "handed_over": "handed it over to {to}.",
+    "snoozed": "snoozed it until {until}.",
+    "woken": "took it up again.",
+    "commented": "wrote:",
 }
 _NAMED = {"{section}": "section", "{type}": "type", "{name}": "name", "{person}": "person"}
 """What an event that is about no operation names, from its data."""
@@ -81,7 +88,7 @@ KINDS = {
 _SAYS_NO_MORE = frozenset(
     {
         *("Handed over.", "First try.", "The first byte may go.", "Still at work: the lease lasts longer."),
-        *(CHECKED, UNDONE),
+        *(CHECKED, UNDONE, ASSIGNED, TAKEN, GIVEN_BACK, WOKEN),
     }
 )
 """Reasons of software that only repeat what was done, or are for those who write software."""
@@ -121,16 +128,24 @@ def _told(data: Mapping[str, Any]) -> str:
     return "".join(parts)
 
 
+def _team(data: Mapping[str, Any]) -> str:
+    return f"the team {data['owner']}" if data.get("owner") else "its team"
+
+
 def line(event: Event, *, there: str) -> Line:
     """Return one event in words."""
     did = _DID.get(event.kind, f"{event.kind.replace('_', ' ')}.").replace("{there}", there)
     for mark, name in _NAMED.items():
         did = did.replace(mark, f": {event.data[name]}" if event.data.get(name) else "")
     did = did.replace("{who}", f" for {event.data['who']}" if event.data.get("who") else "")
-    did = did.replace("{told}", _told(event.data))
+    if event.kind == "assigned" and event.data["to"] == event.actor:
+        did = "took it."
+    did = did.replace("{told}", _told(event.data)).replace("{to}", event.data.get("to") or _team(event.data))
+    if "until" in event.data:
+        did = did.replace("{until}", instant(datetime.fromisoformat(event.data["until"]), event.at))
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
     # Nobody is asked for a reason to look, or to take a permit back in time.
-    unasked = event.kind in _UNASKED or event.reason == UNDONE
+    unasked = event.kind in _UNASKED or event.reason in _SAYS_NO_MORE
     said = wording.is_person(event.actor) and not unasked
     reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
     return Line(event.at, who, did, reason, said=said)

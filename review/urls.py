@@ -4,6 +4,7 @@ from django.urls import path
 
 from review.views import (
     approvals,
+    cases,
     corrections,
     decisions,
     deliveries,
@@ -36,6 +37,12 @@ urlpatterns = [
         path(f"operations/<uuid:uid>/{way}/", decisions.decide, {"way": way}, name=f"operation-{way}")
         for way in decisions.DECISIONS
     ),
+    path("operations/<uuid:uid>/comment/", cases.comment, name="operation-comment"),
+    path("cases/<uuid:uid>/", cases.show, name="case"),
+    path("cases/<uuid:uid>/assign/", cases.assign, name="case-assign"),
+    path("cases/<uuid:uid>/snooze/", cases.snooze, name="case-snooze"),
+    path("cases/<uuid:uid>/wake/", cases.wake, name="case-wake"),
+    path("hand-over/", cases.hand_over, name="hand-over"),
     path("pauses/<uuid:uid>/", pauses.show, name="pause"),
     path("approvals/", approvals.index, name="approvals"),
     path("approvals/rules/<uuid:uid>/", proposals.show, name="proposal"),

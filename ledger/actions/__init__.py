@@ -3,6 +3,7 @@
 from ledger.actions.accepting import Reply, claim, is_due, submit
 from ledger.actions.approving import approve, lapse_asked, looks_as_approved, override, refuse, take_back
 from ledger.actions.asking import together
+from ledger.actions.assigning import Passing, assign, comment, hand_over, passing, snooze, wake
 from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.claiming import Claimed, claim_to_send, start
@@ -49,12 +50,14 @@ __all__ = [
     "Claimed",
     "Correction",
     "Draft",
+    "Passing",
     "Reply",
     "Report",
     "Risk",
     "Submission",
     "Told",
     "approve",
+    "assign",
     "attest",
     "before_send",
     "begin_drill",
@@ -64,6 +67,7 @@ __all__ = [
     "claim_to_send",
     "close_case",
     "comes_beside",
+    "comment",
     "correct",
     "correct_in_doubt",
     "correction_of",
@@ -78,6 +82,7 @@ __all__ = [
     "facts",
     "first_fact",
     "first_reference",
+    "hand_over",
     "hear",
     "hold",
     "is_due",
@@ -96,6 +101,7 @@ __all__ = [
     "open_case",
     "open_payload",
     "override",
+    "passing",
     "pause",
     "permit",
     "predates_rules",
@@ -111,6 +117,7 @@ __all__ = [
     "send_again",
     "settle",
     "sitting",
+    "snooze",
     "standing_first",
     "start",
     "submit",
@@ -118,5 +125,6 @@ __all__ = [
     "together",
     "told_late",
     "unheard",
+    "wake",
     "withdraw",
 ]

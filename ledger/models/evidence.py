@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import connection, models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.operation import Attempt, Operation
@@ -56,6 +56,11 @@ class CaseQuerySet(models.QuerySet["Case"]):
         """Cases that nobody has closed."""
         return self.filter(closed_at__isnull=True)
 
+    def snoozed(self, now: datetime) -> Self:
+        """Cases that somebody has put off, and whose operation has not changed since."""
+        unchanged = Q(operation=None) | Q(snoozed_revision=F("operation__revision"))
+        return self.filter(unchanged, snoozed_until__gt=now)
+
 
 class Case(models.Model):
     """Software has stopped; a team owns the question until it is answered."""
@@ -64,6 +69,12 @@ class Case(models.Model):
     operation = models.ForeignKey(Operation, null=True, on_delete=models.PROTECT, related_name="cases")
     kind = models.CharField(max_length=20)
     owner = models.CharField(max_length=100)
+    """The team whose queue it stands in."""
+    assignee = models.CharField(max_length=150, blank=True, db_default="")
+    """The person who has it, by the name that they act under; empty where it is nobody's yet."""
+    snoozed_until = models.DateTimeField(null=True)
+    snoozed_revision = models.PositiveIntegerField(null=True)
+    """The operation's revision when it was put off: whatever happens to the operation wakes it."""
     opened_at = models.DateTimeField(db_default=TieoutNow())
     due_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
@@ -78,9 +89,21 @@ class Case(models.Model):
                 name="case_one_open", fields=["operation"], condition=Q(closed_at__isnull=True)
             ),
         ]
+        indexes = [
+            models.Index(
+                name="case_of_person",
+                fields=["assignee"],
+                condition=Q(closed_at__isnull=True) & ~Q(assignee=""),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.kind}"
+
+    def is_snoozed(self, now: datetime, revision: int | None) -> bool:
+        """Say whether it is put off, its operation being at this revision (None: it has no operation)."""
+        put_off = self.snoozed_until is not None and self.snoozed_until > now
+        return put_off and self.snoozed_revision == revision
 
 
 class Command(models.Model):

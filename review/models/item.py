@@ -39,6 +39,10 @@ class Item(models.Model):
     kind = models.CharField(max_length=20, blank=True)
     """The case's, empty without one; see `CaseKind`."""
     owner = models.CharField(max_length=100, blank=True)
+    assignee = models.CharField(max_length=150, blank=True, db_default="")
+    """The person who has it; empty where it is nobody's yet."""
+    rests_s = models.FloatField(db_default=0)
+    """Until when it is put off, in seconds since 1970; 0 where it is not, or something has happened since."""
     verdict = models.CharField(max_length=20, blank=True)
     """That of the latest check that saw the end of every try; empty before one."""
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
@@ -75,6 +79,8 @@ class Item(models.Model):
         ]
         indexes = [
             models.Index(name="item_by_risk", fields=["currency", "band", "since_s"]),
+            models.Index(name="item_of_person", fields=["assignee"], condition=~models.Q(assignee="")),
+            models.Index(name="item_resting", fields=["rests_s"], condition=models.Q(rests_s__gt=0)),
             models.Index(name="item_by_age", fields=["since_s", "id"]),
             models.Index(name="item_by_due", fields=["due_s", "id"]),
             models.Index(name="item_by_amount", fields=["lightness", "id"]),

@@ -13,7 +13,7 @@ from ledger.models import Operation, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.facts import Sentence
 from ledger.rules.states import State
-from review import deciding, panel
+from review import access, deciding, panel
 from review.access import people_only
 from review.forms import CommandForm
 from review.instants import say
@@ -110,7 +110,7 @@ def words(error: TieoutError) -> str:
 
 def context(request: HttpRequest, reading: Reading) -> dict[str, Any]:
     """Return what the page's templates need."""
-    place = Place.of(reading.operation, request.GET, reading.now)
+    place = Place.of(reading.operation, request.GET, reading.now, reader=access.reader(request.user))
     address = reverse("operation", args=[reading.operation.uid]) + place.carry
     return {
         "section": "queue",
@@ -120,6 +120,7 @@ def context(request: HttpRequest, reading: Reading) -> dict[str, Any]:
         "place": place,
         "panel": panel.panel(reading),
         "command_id": uuid.uuid4(),
+        "may_comment": access.may(request.user, "comment"),
         "self_url": address,
         "poll_url": f"{address}&seen={reading.mark}",
     }

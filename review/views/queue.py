@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from ledger.models import Operation, database_now
 from reconcile.models import History
-from review import choices, cursors, filters, histories, listing, pausing
+from review import access, choices, cursors, filters, histories, listing, pausing
 from review.access import people_only
 from review.counting import counts
 from review.cursors import Cursor
@@ -32,7 +32,10 @@ def home(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest) -> HttpResponse:
     """Show one page of an address: a saved view, filters, an order, as of an instant."""
     now = database_now()
-    queue = Queue(filters.Filter.read(request.GET), cursors.instant(request.GET.get("at", ""), now))
+    queue = Queue(
+        filters.Filter.read(request.GET, access.reader(request.user)),
+        cursors.instant(request.GET.get("at", ""), now),
+    )
     after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
     page = queue.page(after=after, before=before)
     listed = listing.listed(queue, page, now, number=listing.number(request.GET.get("n", "")))

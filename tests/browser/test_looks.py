@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
+from ledger import actions
 from ledger.models import Case, Destination, Operation, OperationType, Pause, Webhook
 from reconcile.models import History, Plan
 from tests import stories
@@ -187,7 +188,6 @@ def lengthened() -> None:
         (Destination, "account"),
         (Destination, "entity"),
         (OperationType, "label"),
-        (Case, "owner"),
         (Webhook, "name"),
         (Plan, "name"),
         (History, "file_name"),
@@ -195,6 +195,8 @@ def lengthened() -> None:
         for row in model.objects.all():
             setattr(row, field, f"{LONG}{row.pk}")
             row.save(update_fields=[field])
+    for case in Case.objects.open():
+        actions.assign(case.uid, actor="ann", team=f"{LONG}{case.pk}", to=LONG)
 
 
 def unfold(page: Page) -> None:

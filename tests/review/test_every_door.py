@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver
 
 from config.urls import urlpatterns
+from ledger import actions
 from ledger.models import Delivery, Operation, Pause
 from reconcile.models import Repeat
-from reconcile.proposals import actions
+from reconcile.proposals.actions import propose_role
 from review.access import (
     LOOKS_ONLY,
     NO_ADMINISTRATOR,
@@ -35,6 +37,7 @@ from review.access import (
     NO_PROPOSAL,
     NO_REDELIVERY,
 )
+from review.handing import NOT_YOURS
 from review.instants import zone
 from tests import stories
 from tests.databases import Clock
@@ -48,7 +51,16 @@ SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
 EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada")
 DECIDE, APPROVE, ADMINISTER = ("ann", "bob"), ("bob",), ("ada",)
 WITH_A_ROLE = ("vic", "ann", "bob", "ada")
-WORDS = (LOOKS_ONLY, NO_ITEMS, NO_APPROVER, NO_ADMINISTRATOR, NO_REDELIVERY, NO_PEOPLE, NO_PROPOSAL)
+WORDS = (
+    LOOKS_ONLY,
+    NO_ITEMS,
+    NO_APPROVER,
+    NO_ADMINISTRATOR,
+    NO_REDELIVERY,
+    NO_PEOPLE,
+    NO_PROPOSAL,
+    NOT_YOURS,
+)
 COUNTED = ("ledger_", "reconcile_", "review_")
 """The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
 
@@ -147,6 +159,28 @@ def asked_by_oneself(place: Place, name: str) -> tuple[Operation, Form]:
     return asked(place, name, maker=name if name in DECIDE else "ann")
 
 
+def case_of(way: str) -> Scene:
+    def made(place: Place, name: str) -> tuple[str, Form]:
+        case = absent(place, "eve")[0].cases.get()
+        until = place.clock.now().astimezone(zone()) + timedelta(hours=1)
+        if way == "wake":
+            actions.snooze(case.uid, actor="eve", reason="Later.", until=until, knowingly=True)
+        form = {"to": person("bob").get_username(), "other": f"{until:%Y-%m-%dT%H:%M}", "knowingly": "on"}
+        return f"/cases/{case.uid}/{way}/".replace("//", "/"), form
+
+    return made
+
+
+def remark(place: Place, name: str) -> tuple[Operation, Form]:
+    return place.durban.silent(place.number()), {"text": "Acme has called."}
+
+
+def somebodys(place: Place, name: str) -> tuple[str, Form]:
+    case = absent(place, "eve")[0].cases.get()
+    actions.assign(case.uid, actor="eve", to="eve")
+    return "/hand-over/?of=eve", {"of": "eve", "to": "bob", "chosen": [str(case.uid)], "note": "Away."}
+
+
 def paused(place: Place, name: str) -> tuple[str, Form]:
     place.durban.tried(place.durban.invoiced(place.number()), stories.UNKNOWN_TO_THEM)
     return f"/pauses/{Pause.objects.latest('pk').uid}/", {}
@@ -184,7 +218,7 @@ def wished(place: Place, name: str) -> tuple[str, Form]:
 
 
 def proposed(place: Place, name: str) -> tuple[str, Form]:
-    made = actions.propose_role(
+    made = propose_role(
         person("nora"),
         "viewer",
         give=True,
@@ -262,6 +296,12 @@ DOORS: dict[str, Door] = {
     f"{OPERATION}approve/": Door(by("approve", asked), may=APPROVE),
     f"{OPERATION}refuse/": Door(by("refuse", asked), may=APPROVE),
     f"{OPERATION}take-back/": Door(by("take-back", asked_by_oneself), may=DECIDE),
+    f"{OPERATION}comment/": Door(by("comment", remark), may=DECIDE, shows=False),
+    "cases/<uuid:uid>/": Door(case_of("")),
+    "cases/<uuid:uid>/assign/": Door(case_of("assign"), may=DECIDE, shows=False),
+    "cases/<uuid:uid>/snooze/": Door(case_of("snooze"), may=DECIDE, shows=False),
+    "cases/<uuid:uid>/wake/": Door(case_of("wake"), may=DECIDE, shows=False),
+    "hand-over/": Door(somebodys, may=("bob", "ada")),
     "pauses/<uuid:uid>/": Door(paused, may=ADMINISTER),
     "deliveries/<uuid:uid>/again/": Door(given_up, may=ADMINISTER, shows=False),
     "runs/histories/<uuid:uid>/": Door(repeated, may=DECIDE),

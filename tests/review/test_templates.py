@@ -19,6 +19,7 @@ HTMX = {
     "hx-push-url",
     "hx-select",
     "hx-indicator",
+    "hx-preserve",
 }
 """The htmx names that these pages use; htmx ignores one that it does not know (known failure 42)."""
 FORBIDDEN = {

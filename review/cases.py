@@ -1,0 +1,125 @@
+"""A case as people hand it on: what it is about, whose it is, who could take it, and until when it rests."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Self
+
+from django.contrib.auth.models import User
+from django.db.models import Count, QuerySet
+from django.urls import reverse
+
+from ledger import actions
+from ledger.models import Case, Operation, OperationType
+from reconcile.models import Finding, Repeat
+from review import access, wording
+from review.instants import instant, zone
+
+HANDED_AT_ONCE = 500
+"""The most that one click hands over."""
+MORNING = time(8)
+TAKERS = sorted(role for role, rights in access.RIGHTS.items() if "assign" in rights)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a case is about: its name and the page where it is decided."""
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What the page of one case shows."""
+
+    case: Case
+    operation: Operation | None
+    now: datetime
+    subject: Subject
+    passing: list[actions.Passing]
+    people: list[str]
+    teams: list[str]
+
+    @classmethod
+    def of(cls, case: Case, now: datetime) -> Self:
+        """Read one case."""
+        operation = case.operation
+        return cls(
+            case=case,
+            operation=operation,
+            now=now,
+            subject=subject(case),
+            passing=[] if case.closed_at else actions.passing(case, operation, now),
+            people=takers(),
+            teams=teams(case.owner),
+        )
+
+    @property
+    def snoozed(self) -> bool:
+        """Say whether it is put off now."""
+        return self.case.is_snoozed(self.now, self.operation.revision if self.operation else None)
+
+    @property
+    def passes(self) -> str:
+        """Say what comes to its end, and when: "its due time (17:00)"; empty where nothing does."""
+        said = [f"{one.what} ({instant(one.at, self.now)})" for one in self.passing]
+        return f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else "".join(said)
+
+    @property
+    def moments(self) -> list[tuple[str, str]]:
+        """Return the instants that are offered, as the form sends them, with their words."""
+        return [(at.strftime("%Y-%m-%dT%H:%M"), words) for at, words in _moments(self.now)]
+
+
+def _moments(now: datetime) -> Iterator[tuple[datetime, str]]:
+    here = now.astimezone(zone())
+    soon = here + timedelta(hours=2)
+    yield soon, f"In two hours, {soon:%H:%M}"
+    tomorrow = datetime.combine(here.date() + timedelta(days=1), MORNING, here.tzinfo)
+    yield tomorrow, f"Tomorrow, {tomorrow:%a %H:%M}"
+    monday = tomorrow + timedelta(days=-tomorrow.weekday() % 7 or 7)
+    yield monday, f"Next week, {monday:%a} {monday.day}\u00a0{monday:%b %H:%M}"
+
+
+def takers() -> list[str]:
+    """Return who can be given a case, by name."""
+    able = User.objects.filter(is_active=True, groups__name__in=TAKERS)
+    return list(able.order_by("username").values_list("username", flat=True).distinct())
+
+
+def teams(owner: str = "") -> list[str]:
+    """Return the teams: whatever operation types name as their owner, and the present one."""
+    named = OperationType.objects.order_by().values_list("owner", flat=True).distinct()
+    return sorted({*named, owner} - {""})
+
+
+def subject(case: Case) -> Subject:
+    """Say what a case is about, and where that is decided."""
+    if case.operation is not None:
+        return Subject(wording.title(case.operation), reverse("operation", args=[case.operation.uid]))
+    finding = Finding.objects.filter(case=case).select_related("run").order_by("-pk").first()
+    if finding is not None:
+        return Subject(
+            f"Difference: {finding.reference or finding.why}", reverse("run", args=[finding.run.uid])
+        )
+    repeat = Repeat.objects.filter(case=case).first()
+    if repeat is not None:
+        name = f"{repeat.system} {repeat.reference}, ran more than once"
+        return Subject(name, reverse("repeat", args=[repeat.uid]))
+    pause = getattr(case, "pause", None)
+    if pause is not None:
+        return Subject(f"{pause.destination.title} is paused", reverse("pause", args=[pause.uid]))
+    return Subject("Found by a reconciliation", reverse("runs"))
+
+
+def of_person(name: str) -> QuerySet[Case]:
+    """Return the open cases that a person has, the first due first."""
+    found = Case.objects.open().filter(assignee=name).select_related("operation__operation_type")
+    return found.order_by("due_at", "pk")
+
+
+def loads() -> list[tuple[str, int]]:
+    """Return everybody who has open cases, with how many."""
+    held = Case.objects.open().exclude(assignee="").order_by("assignee").values_list("assignee")
+    return list(held.annotate(count=Count("pk")))

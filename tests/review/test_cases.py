@@ -1,0 +1,123 @@
+"""Whose a row is, on the pages: taken from the queue, filtered by, put off, handed over; and remarks."""
+
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ledger import actions
+from ledger.models import Case, Operation, database_now
+from review.instants import zone
+from tests import stories
+from tests.people import browser_of, person
+from tests.review.test_queue import listed
+
+
+def of(operation: Operation) -> Case:
+    return Case.objects.open().get(operation=operation)
+
+
+def page(client: Client, address: str, form: Mapping[str, object] | None = None) -> str:
+    answer = client.get(address) if form is None else client.post(address, form, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_mine_my_teams_and_nobodys(durban: stories.Durban) -> None:
+    first, second, other = durban.absent(483), durban.absent(484), durban.expired(398)
+    person("ann").groups.add(Group.objects.create(name="finance"))
+    ann, bob = browser_of("ann"), browser_of("bob")
+    (address,) = re.findall(
+        rf'q-own"><a href="(/cases/{of(first).uid}/[^"]+)"', page(ann, "/queue/?state=failed")
+    )
+    assert "ann · reviewer<" in page(ann, address), "a team is no role"
+    back = re.search('name="back" value="([^"]+)"', page(ann, address))
+    assert back is not None and back[1] == "/queue/?state=failed"
+    taken = ann.post(address.split("?")[0] + "assign/", {"back": back[1], "to": "ann", "team": "finance"})
+    assert (taken.status_code, taken["Location"]) == (303, back[1]), "back to the same filter"
+    assert listed(ann, "?who=me") == ["Order 483"] and listed(bob, "?who=me") == []
+    assert sorted(listed(ann, "?who=team")) == ["Order 483", "Order 484"] and listed(bob, "?who=team") == []
+    assert sorted(listed(bob, "?who=nobody")) == ["Order 484", "Reminder for order 398"]
+    assert listed(bob, "?who=ann") == ["Order 483"]
+    assert "Who has it: ann" in page(bob, "/queue/?who=ann"), "the chip names whose it is"
+    mine = ann.get(f"/operations/{first.uid}/?who=me")
+    assert 'rel="next"' not in mine.content.decode(), "the next item is the next of mine"
+    for wrong, why in (({"to": "vic"}, "vic cannot take it"), ({"team": "nowhere"}, "There is no such team")):
+        assert why in page(bob, f"/cases/{of(second).uid}/assign/", wrong)
+    away = {"back": "https://elsewhere.example/", "to": "bob"}
+    assert bob.post(f"/cases/{of(other).uid}/assign/", away)["Location"] == f"/operations/{other.uid}/"
+
+
+def test_what_is_snoozed_counts_and_is_listed_apart(durban: stories.Durban) -> None:
+    operation = durban.absent(483)
+    durban.absent(484)
+    ann, case = browser_of("ann"), of(operation)
+    at = database_now().astimezone(zone()) + timedelta(hours=5)
+    form = {"other": f"{at:%Y-%m-%dT%H:%M}", "reason": "The shop calls back."}
+    refused = page(ann, f"/cases/{case.uid}/snooze/", form)
+    assert "Something comes to its end before that" in refused and "The shop calls back." in refused
+    assert "its due time (" in refused
+    page(ann, f"/cases/{case.uid}/snooze/", form | {"knowingly": "on"})
+    queue = page(ann, "/queue/")
+    assert listed(ann) == ["Order 484"] and listed(ann, "?view=snoozed") == ["Order 483"]
+    assert 'All open <span class="n">2</span>' in queue and "1 is snoozed" in queue
+    assert "snoozed until" in page(ann, f"/operations/{operation.uid}/")
+    durban.clock.advance(4.5 * 3600)
+    assert "Order 483" in listed(ann, "?view=late"), "late is never left out"
+    durban.looked(operation, stories.ABSENT)
+    assert sorted(listed(ann)) == ["Order 483", "Order 484"], "a check has woken it"
+    for wrong in ({"other": "soon"}, {"other": "", "until": ""}):
+        assert "Choose until when" in page(ann, f"/cases/{case.uid}/snooze/", form | wrong)
+
+
+def test_all_that_somebody_has_is_handed_over_with_a_note(durban: stories.Durban) -> None:
+    cases = [of(durban.absent(number)) for number in (483, 484, 485)]
+    for case in cases:
+        actions.assign(case.uid, actor="bob", to="ann")
+    bob, ann = browser_of("bob"), browser_of("ann")
+    shown = page(bob, "/hand-over/?of=ann")
+    assert [f'value="{case.uid}"' in shown for case in cases] == [True] * 3
+    form = {"of": "ann", "to": "bob", "chosen": [str(case.uid) for case in cases[:2]], "note": "Ann is away."}
+    assert "Choose somebody else" in page(bob, "/hand-over/", form | {"to": "vic"})
+    assert "2 handed over to bob." in page(bob, "/hand-over/", form)
+    assert "0 handed over to bob." in page(bob, "/hand-over/", form), "a second click finds them gone"
+    assert [Case.objects.get(pk=case.pk).assignee for case in cases] == ["bob", "bob", "ann"]
+    assert "Only an approver or an administrator" in page(ann, "/hand-over/?of=bob")
+    mine = {"of": "ann", "to": "bob", "chosen": [str(cases[2].uid)], "note": "For you."}
+    assert "1 handed over to bob." in page(ann, "/hand-over/", mine), "one may hand over one's own"
+    trail = page(ann, f"/operations/{cases[0].operation.uid}/")  # type: ignore[union-attr]
+    assert "handed it over to bob." in trail and "Ann is away." in trail
+
+
+def test_a_comment_stands_in_the_timeline_and_decides_nothing(durban: stories.Durban) -> None:
+    operation, ann = durban.absent(483), browser_of("ann")
+    address = f"/operations/{operation.uid}/comment/"
+    form = {"command_id": str(uuid.uuid4()), "text": "@bob: <b>Acme</b> wants it on Monday."}
+    shown = [page(ann, address, form) for _ in range(2)][1]
+    assert shown.count("@bob: &lt;b&gt;Acme&lt;/b&gt; wants it on Monday.") == 2, (
+        "timeline and trail, once each"
+    )
+    assert "Write a comment first." in page(
+        ann, address, form | {"text": " ", "command_id": str(uuid.uuid4())}
+    )
+    assert "Comment</button>" in shown
+    assert "Comment</button>" not in page(browser_of("vic"), f"/operations/{operation.uid}/")
+    assert durban.again(operation).state == "failed"
+
+
+def test_the_page_of_a_case_asks_as_much_whoever_has_how_many(durban: stories.Durban) -> None:
+    cases = [of(durban.absent(number)) for number in range(483, 489)]
+    ann = browser_of("ann")
+    for address, most in ((f"/cases/{cases[0].uid}/", 16), ("/hand-over/?of=ann", 8)):
+        counts = []
+        for case in cases[::5]:
+            actions.assign(case.uid, actor="ann", to="ann")
+            with CaptureQueriesContext(connection) as asked:
+                ann.get(address)
+            counts.append(len(asked))
+        assert counts[0] == counts[1] <= most
