@@ -6,10 +6,11 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from review import cursors
+from review import cursors, scaling
 from review.counting import Counts, figure
 from review.cursors import Cursor
 from review.filters import VIEWS, Filter
+from review.instants import instant
 from review.place import carry
 from review.queue import LOOKED_THROUGH, SHOWN, Page, Queue
 from review.row import Row
@@ -26,6 +27,16 @@ class Listed:
     after: str
     sought: str
     """Where it stopped looking before the page was full, in words; else empty."""
+
+
+@dataclass(frozen=True)
+class News:
+    """How many have come in since the page was made: words, where they are, and where to ask again."""
+
+    count: int
+    words: str
+    address: str
+    poll: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,20 @@ def listed(queue: Queue, page: Page, now: datetime, *, number: int) -> Listed:
     )
 
 
+def news(queue: Queue, now: datetime, *, ask: bool = True) -> News:
+    """Say how many are new under the filter; one query, or none where nobody asks."""
+    count = queue.new() if ask else 0
+    many = f"{SHOWN}+" if count > SHOWN else str(count)
+    address = queue.chosen.address
+    where = urlencode({"at": cursors.written(queue.at), "new": count})
+    return News(
+        count=count,
+        words=f"Show {many} new since {instant(queue.at, now)}",
+        address=f"{reverse('queue')}?{address}" if address else reverse("queue"),
+        poll=f"{reverse('queue')}?{'&'.join(part for part in (address, where) if part)}",
+    )
+
+
 def number(text: str) -> int:
     """Read the number of a page's first row; 1 for anything else."""
     return max(int(text), 1) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
@@ -70,6 +95,17 @@ def head(counted: Counts) -> str:
         are = "is" if snoozed == 1 else "are"
         what += f" {figure(snoozed)} {are} snoozed: counted in each tab, listed under Snoozed and Late."
     return f"{what} Each amount in its own currency; nothing is added across."
+
+
+def scale(queue: Queue, counted: Counts) -> str:
+    """Say by what amounts are compared, where the order compares them."""
+    if queue.chosen.view == "latest" or queue.chosen.order not in ("risk", "amount"):
+        return ""
+    if queue.chosen.currency:
+        return ""
+    if queue.chosen.order == "amount":
+        return "Ordered by the figures of each currency." if len(counted.currencies) > 1 else ""
+    return scaling.words(queue.display, counted.currencies, queue.scale)
 
 
 def tabs(chosen: Filter, counted: Counts) -> list[Tab]:

@@ -29,7 +29,8 @@ from django.db.models.functions import Coalesce, JSONObject, NullIf
 from django.urls import reverse
 
 from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
-from review import narrowing
+from reconcile.models import Display
+from review import narrowing, scaling
 from review.cursors import Cursor, seconds
 from review.filters import Filter
 from review.models import Item
@@ -87,7 +88,12 @@ class Queue:
     @cached_property
     def scale(self) -> Scale:
         """What weighs how much where products are compared."""
-        return Scale()
+        return scaling.scale(self.display, self.types) if self.chosen.order == "risk" else Scale()
+
+    @cached_property
+    def display(self) -> Display | None:
+        """The rates by which amounts of different currencies are compared."""
+        return Display.objects.first()
 
     @cached_property
     def order(self) -> Order:
@@ -100,6 +106,14 @@ class Queue:
     def items(self) -> QuerySet[Item]:
         """The items that the address asks for."""
         return narrowing.items(self.chosen, self._kinds, self.at)
+
+    def new(self) -> int:
+        """Count what has come in since the instant, as far as one page goes; what only waits is not new.
+
+        By the time at which it came: a row that is written down at that very moment may be missed until the
+        queue is loaded again.
+        """
+        return self.items.filter(entered_at__gt=self.at).values("pk")[: SHOWN + 1].count()
 
     def page(self, *, after: Cursor | None = None, before: Cursor | None = None) -> Page:
         """Return the rows after a key, or before one, or the first ones."""

@@ -16,6 +16,7 @@ from ledger.rules.register import lines
 from reconcile.configuration import overlaps, rows, source
 from reconcile.configuration.defaults import fill
 from reconcile.configuration.destination_checks import check_destination
+from reconcile.configuration.display_checks import check_display
 from reconcile.configuration.layout import Layout, lay_out
 from reconcile.configuration.plan_checks import check_automation, check_plan
 from reconcile.configuration.source import Source
@@ -113,6 +114,8 @@ def _checked(read: Source, wrongs: Wrongs) -> Layout:
         check_plan(part, layout, wrongs)
     for part in layout.webhooks.values():
         check_webhook(part, layout, wrongs)
+    for part in layout.display.values():
+        check_display(part, wrongs)
     if wrongs.found:
         raise Refused(read.located(wrongs.found))
     return layout

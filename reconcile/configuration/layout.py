@@ -11,6 +11,7 @@ from reconcile.configuration.sections import (
     Part,
     read_automation,
     read_destination,
+    read_display,
     read_plan,
     read_type,
     read_webhook,
@@ -31,6 +32,7 @@ class Layout:
     automations: dict[str, Part] = field(default_factory=dict)
     plans: dict[str, Part] = field(default_factory=dict)
     webhooks: dict[str, Part] = field(default_factory=dict)
+    display: dict[str, Part] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -40,7 +42,10 @@ _READERS: dict[str, Callable[[Part, Wrongs], None]] = {
     "automations": read_automation,
     "plans": read_plan,
     "webhooks": read_webhook,
+    "display": read_display,
 }
+_ALONE = "display"
+"""The kind of which there is one, without a name of its own."""
 
 
 def lay_out(data: dict[str, Any], wrongs: Wrongs) -> Layout:
@@ -54,7 +59,7 @@ def lay_out(data: dict[str, Any], wrongs: Wrongs) -> Layout:
         elif not isinstance(sections, dict):
             wrongs.add((kind,), f"{kind} is not a section.", f"Write a header: [{kind}.books].")
         else:
-            for name, raw in sections.items():
+            for name, raw in ({kind: sections} if kind == _ALONE else sections).items():
                 part = _part(kind, name, raw=raw, wrongs=wrongs)
                 if part is not None:
                     getattr(layout, kind)[name] = part
@@ -63,7 +68,7 @@ def lay_out(data: dict[str, Any], wrongs: Wrongs) -> Layout:
 
 
 def _part(kind: str, name: str, *, raw: Any, wrongs: Wrongs) -> Part | None:
-    path: Path = (kind, name)
+    path: Path = (kind,) if kind == _ALONE else (kind, name)
     if not isinstance(raw, dict):
         wrongs.add(path, f"{name} is not a section.", f"Write a header: [{kind}.{name}].")
         return None

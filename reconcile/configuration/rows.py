@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from django.db.models import F, Model
@@ -18,6 +19,7 @@ from reconcile.configuration.sections import (
     CALLS,
     AutomationHead,
     DestinationHead,
+    DisplayHead,
     Part,
     PlanHead,
     TypeHead,
@@ -25,7 +27,7 @@ from reconcile.configuration.sections import (
 )
 from reconcile.configuration.showing import Flat, change, flat, told
 from reconcile.configuration.type_checks import contract_of, policy_of
-from reconcile.models import Plan
+from reconcile.models import Display, Plan
 
 ACTOR = "configure"
 _VARIABLE = re.compile(r'"env:([^"]+)"')
@@ -108,6 +110,14 @@ WEBHOOK = Kind(
 )
 
 
+DISPLAY = Kind(
+    "rates of the",
+    "display",
+    Display,
+    lambda c: {name: c[name] for name in ("currency", "rates", "source")} | {"as_of": str(c["as_of"])},
+)
+
+
 @dataclass(frozen=True)
 class Change:
     """A row as the file wants it, beside what it is; true if the two differ. Without pk, it is to be made."""
@@ -147,6 +157,7 @@ def changes(layout: Layout) -> list[Change]:
     found += [_change(AUTOMATION, part.name, _automation(part)) for part in layout.automations.values()]
     found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
     found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
+    found += [_change(DISPLAY, part.name, _display(part)) for part in layout.display.values()]
     return [one for one in found if one]
 
 
@@ -163,7 +174,7 @@ def variables() -> set[str]:
 def left_alone(layout: Layout) -> list[str]:
     """Return what is configured and not in this file: it stays as it is."""
     stays = []
-    for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK):
+    for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK, DISPLAY):
         names = kind.model._default_manager.order_by("name").values_list("name", flat=True)
         stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
     return stays
@@ -291,6 +302,13 @@ def _webhook(part: Part) -> Columns:
         "types": list(head.types),
         "allow_private": head.allow_private,
     }
+
+
+def _display(part: Part) -> Columns:
+    head = part.must("head", DisplayHead)
+    rates = {currency: str(rate) for currency, rate in sorted(head.rates.items())}
+    as_of = date.fromisoformat(head.as_of)
+    return {"currency": head.currency, "rates": rates, "as_of": as_of, "source": head.source}
 
 
 def own_lease_s(timeout_s: float) -> float:

@@ -92,6 +92,15 @@ class WebhookHead(Section):
     allow_private: bool = False
 
 
+class DisplayHead(Section):
+    """By which rates amounts of different currencies are put in one order, of which day, and whose."""
+
+    currency: str
+    rates: dict[str, str] = {}
+    as_of: str
+    source: Text100
+
+
 class AutomationHead(Section):
     """What those who run an automation say of it, for the register."""
 
@@ -178,6 +187,12 @@ def read_webhook(part: Part, wrongs: Wrongs) -> None:
     check_places(part.raw.get("secret"), (*part.path, "secret"), wrongs)
     known = members(WebhookHead)
     _read(part, "head", WebhookHead, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
+
+
+def read_display(part: Part, wrongs: Wrongs) -> None:
+    """Read the rates of the display."""
+    known = members(DisplayHead)
+    _read(part, "head", DisplayHead, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
 
 
 def read_automation(part: Part, wrongs: Wrongs) -> None:

@@ -13,6 +13,7 @@ from review.access import people_only
 from review.counting import counts
 from review.cursors import Cursor
 from review.queue import Queue
+from review.views.operation import UNCHANGED, wants_fragment
 
 WITH_REPEATS = ("open", "person")
 """The views in which triggers that ran more than once stand, too."""
@@ -36,10 +37,20 @@ def show(request: HttpRequest) -> HttpResponse:
         filters.Filter.read(request.GET, access.reader(request.user)),
         cursors.instant(request.GET.get("at", ""), now),
     )
+    if wants_fragment(request):
+        return _news(request, queue)
     after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
     page = queue.page(after=after, before=before)
     listed = listing.listed(queue, page, now, number=listing.number(request.GET.get("n", "")))
     return render(request, "review/queue.html", _context(queue, now) | {"listed": listed, "now": now})
+
+
+def _news(request: HttpRequest, queue: Queue) -> HttpResponse:
+    """Say how many are new; a page that says so already gets nothing."""
+    news = listing.news(queue, database_now())
+    if request.GET.get("new") == str(news.count):
+        return HttpResponse(status=UNCHANGED)
+    return render(request, "review/_news.html", {"news": news})
 
 
 def _context(queue: Queue, now: Any) -> dict[str, Any]:
@@ -52,6 +63,8 @@ def _context(queue: Queue, now: Any) -> dict[str, Any]:
         "tabs": listing.tabs(chosen, counted),
         "counted": counted,
         "head": listing.head(counted),
+        "news": listing.news(queue, now, ask=False) if chosen.view != "latest" else None,
+        "scale": listing.scale(queue, counted),
         "pauses": pausing.open_pauses(),
         "repeats": histories.waiting(now) if repeated else [],
         "choices": offered,

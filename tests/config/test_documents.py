@@ -92,6 +92,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`[automations.NAME]`": (sections.AutomationHead,),
     "`[plans.NAME]`": (sections.PlanHead,),
     "`[webhooks.NAME]`": (sections.WebhookHead,),
+    "`[display]`": (sections.DisplayHead,),
 }
 
 

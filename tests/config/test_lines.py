@@ -176,6 +176,7 @@ SHOWN: dict[str, dict[str, str]] = {
     "`.review`": {
         "due": f"{WORDS}::test_a_case_is_due_as_long_after_its_opening_as_the_type_says",
         "four_eyes_above": "ledger/test_approvals.py::test_above_the_limit_closing_takes_two_people_and_sending_again_does_not",
+        "priority": "review/test_display.py::test_what_has_no_amount_stands_by_its_types_priority",
         "timezone": "ledger/test_together.py::test_a_day_is_one_of_its_types_zone",
         "redact": "review/test_correct.py::test_what_is_hidden_is_never_shown_and_never_lost",
     },
@@ -203,6 +204,10 @@ SHOWN: dict[str, dict[str, str]] = {
         "body": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
         "body_as": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
     },
+    "`[display]`": dict.fromkeys(
+        ("currency", "rates", "as_of", "source"),
+        "review/test_display.py::test_by_rates_of_a_day_currencies_stand_in_one_order_and_the_page_names_them",
+    ),
     "`[plans.NAME]`": {
         "operation_type": "reconcile/test_both_sides.py::test_a_plan_compares_the_operations_of_its_type_alone",
         "schedule": f"{SCHEDULE}::test_a_plan_without_a_schedule_waits_to_be_asked",
