@@ -148,6 +148,26 @@ def _origin(value: str) -> str:
     return _origins([value.rstrip("/")])[0]
 
 
+def _issuer(value: str) -> str:
+    if re.fullmatch(r"https://[^\s?#]+|http://(localhost|127\.0\.0\.1)(:\d+)?(/[^\s?#]*)?", value):
+        return value.rstrip("/")
+    raise ValueError(
+        f"{value!r} is no issuer. Give its address, such as https://login.example.com/realms/books."
+    )
+
+
+def _of_the_issuer(value: str | None, info: ValidationInfo) -> str | None:
+    # An issuer that was refused is absent from the data: it was given all the same.
+    given = info.data.get("oidc_issuer", "wrong, and reported") is not None
+    if given and not value:
+        raise ValueError(
+            "is required with OIDC_ISSUER. Give what the provider calls it, for this installation."
+        )
+    if value and not given:
+        raise ValueError("is set without OIDC_ISSUER. Give all three, or none.")
+    return value
+
+
 def _keys(value: str) -> str:
     try:
         Keyring.parse(value, "It")
@@ -199,6 +219,12 @@ class Environment(BaseSettings):
     sign_in_again_minutes: Annotated[int, BeforeValidator(_whole(1, 720, "minutes"))] = 15
     session_idle_minutes: Annotated[int, BeforeValidator(_whole(1, 1440, "minutes"))] = 30
     session_hours: Annotated[int, BeforeValidator(_whole(1, 168, "hours"))] = 12
+    oidc_issuer: Annotated[str, AfterValidator(_issuer)] | None = None
+    oidc_client_id: Annotated[str | None, AfterValidator(_of_the_issuer)] = None
+    oidc_client_secret: Annotated[str | None, AfterValidator(_of_the_issuer)] = None
+    oidc_name: str = "single sign-on"
+    oidc_claim: str = "preferred_username"
+    oidc_second_factor: YesOrNo = False
     trusted_proxies: Annotated[int, BeforeValidator(_whole(0, 10, "proxies"))] = 0
     rules_by_two: YesOrNo = True
     log_level: Annotated[str, AfterValidator(_log_level)] = "INFO"

@@ -1,5 +1,7 @@
 """Django's settings, made from a checked environment; the README's table lists what can be set."""
 
+import hashlib
+
 import csp.constants as csp
 import django_stubs_ext
 from psycopg.conninfo import conninfo_to_dict
@@ -37,6 +39,8 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
     "csp",
     "django_htmx",
@@ -190,6 +194,33 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 # A clock that is half a minute off is no wrong code.
 MFA_TOTP_TOLERANCE = 1
+OIDC_ISSUER = ENVIRONMENT.oidc_issuer
+OIDC_NAME = ENVIRONMENT.oidc_name
+OIDC_CLAIM = ENVIRONMENT.oidc_claim
+OIDC_SECOND_FACTOR = ENVIRONMENT.oidc_second_factor
+# Whom an issuer knows by an id is nobody's business of the next one's: accounts are tied to the issuer, too.
+OIDC_PROVIDER = f"sso-{hashlib.sha256((OIDC_ISSUER or '').encode()).hexdigest()[:12]}"
+SOCIALACCOUNT_ADAPTER = "review.single_sign_on.Adapter"
+# A form that leads to another site is what the content policy forbids; a link may. The state guards it.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "AUTH_PARAMS": {"max_age": str(SIGN_IN_AGAIN_MINUTES * 60)},
+        "APPS": [
+            {
+                "provider_id": OIDC_PROVIDER,
+                "name": OIDC_NAME,
+                "client_id": ENVIRONMENT.oidc_client_id,
+                "secret": ENVIRONMENT.oidc_client_secret,
+                "settings": {"server_url": OIDC_ISSUER},
+            }
+        ]
+        if OIDC_ISSUER
+        else [],
+    }
+}
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"

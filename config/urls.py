@@ -5,6 +5,7 @@ from allauth.mfa.base import views as factor
 from allauth.mfa.recovery_codes import views as codes
 from allauth.mfa.totp import views as app
 from allauth.mfa.webauthn import views as passkeys
+from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.cache import never_cache
 
@@ -12,7 +13,7 @@ from ledger.door import clients, health, metrics
 from ledger.door.api import api as api
 from reconcile.api import router as runs
 from review.views import api as reference
-from review.views import security
+from review.views import security, single_sign_on
 
 api.add_router("", runs)
 handler500 = "review.views.trouble.broken"
@@ -34,6 +35,13 @@ accounts: list[URLPattern | URLResolver] = [
     path("passkeys/again/", passkeys.reauthenticate_webauthn, name="mfa_reauthenticate_webauthn"),
     path("passkeys/login/", passkeys.login_webauthn, name="mfa_login_webauthn"),
     path("passkeys/<int:pk>/remove/", passkeys.remove_webauthn, name="mfa_remove_webauthn"),
+    path("sso/", single_sign_on.begin, {"provider_id": settings.OIDC_PROVIDER}, name="openid_connect_login"),
+    path(
+        "sso/callback/",
+        single_sign_on.end,
+        {"provider_id": settings.OIDC_PROVIDER},
+        name="openid_connect_callback",
+    ),
     *(
         path("security/", security.show, name=name)
         for name in ("mfa_index", "mfa_list_webauthn", "usersessions_list", "account_set_password")

@@ -12,6 +12,7 @@ from django.db import transaction
 from ledger.actions.accounts import tell_of_account
 from ledger.models import Approval, Case, Permit, database_now
 from ledger.rules.errors import Conflict, NotFound, NotNow
+from reconcile.models import Proposal
 from reconcile.proposals import actions as proposals
 from review import access, sessions
 from review.access import require
@@ -34,21 +35,20 @@ class Account:
     """Why this reader cannot reset it; empty where they can."""
 
 
-def make(name: str, *, roles: Sequence[str], actor: str) -> str:
-    """Make a person with these roles; return the first password. Conflict where the name is taken.
+def make(name: str, *, roles: Sequence[str], actor: str, password: str | None) -> None:
+    """Make a person with these roles; without a password for single sign-on alone.
 
-    NotNow where roles change by two: then it is made without one, and its role is proposed.
+    Conflict where the name is taken. NotNow where roles change by two: then it is made without one, and its
+    role is proposed.
     """
     _require_alone(roles)
     with transaction.atomic():
         if User.objects.filter(username__iexact=name).exists():
             raise Conflict(f"There is somebody called {name} already.")
-        password = _password()
         made = User.objects.create_user(name, password=password)
         made.groups.set(_groups(roles))
         reason = f"Account of {name} made as {_listed(roles)}"
         tell_of_account(name, kind="person_made", actor=actor, reason=reason, data={"roles": sorted(roles)})
-    return password
 
 
 def give_roles(name: str, *, roles: Sequence[str], actor: str, reason: str) -> None:
@@ -70,15 +70,18 @@ def _require_alone(roles: Sequence[str]) -> None:
         )
 
 
-def give_password(name: str, *, actor: str, reason: str) -> str:
-    """Give a person a new password and end their sessions; return it. NotFound where nobody is called so."""
+def give_password(name: str, *, password: str | None, actor: str, reason: str) -> None:
+    """Give a person another password, or none and single sign-on alone; their sessions end.
+
+    NotFound where nobody is called so.
+    """
     with transaction.atomic():
-        user, password = _locked(name), _password()
+        user = _locked(name)
         user.set_password(password)
         user.save(update_fields=["password"])
         _signed_out(user)
-        tell_of_account(name, kind="password_reset", actor=actor, reason=reason)
-    return password
+        kind = "password_reset" if password else "password_removed"
+        tell_of_account(name, kind=kind, actor=actor, reason=reason)
 
 
 def end(name: str, *, actor: str, reason: str) -> list[str]:
@@ -165,7 +168,8 @@ def _groups(roles: Sequence[str]) -> list[Group]:
     return list(Group.objects.filter(name__in=roles))
 
 
-def _password() -> str:
+def new_password() -> str:
+    """Make a password that nobody guesses."""
     return secrets.token_urlsafe(12)
 
 
@@ -183,11 +187,12 @@ def _open(user: User) -> list[str]:
     """Say what waits in a person's name, for somebody else to take up."""
     name, now = user.get_username(), database_now()
     asked = Approval.objects.waiting(now).filter(maker=name).count()
-    cases = Case.objects.filter(owner=name, closed_at=None).count()
+    asked += Proposal.objects.waiting(now).filter(maker=name).count()
+    cases = Case.objects.open().filter(assignee=name).count()
     permits = Permit.objects.open().filter(actor=name).count()
     counted = (
         ("request to a second person", asked),
-        ("case that they own", cases),
+        ("case that is theirs", cases),
         ("permit not used yet", permits),
     )
     return [f"{count} × {what}" for what, count in counted if count]

@@ -5,9 +5,8 @@ from urllib.parse import urlencode
 from allauth.account.adapter import get_adapter
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
-from review import access, sessions
+from review import access, sessions, single_sign_on
 
 
 def to_prove(request: HttpRequest, right: access.Right) -> HttpResponse | None:
@@ -17,6 +16,7 @@ def to_prove(request: HttpRequest, right: access.Right) -> HttpResponse | None:
     """
     if sessions.recent(request) or not access.may(request.user, right):
         return None
-    ways = get_adapter().get_reauthentication_methods(request.user)
-    back = urlencode({"next": request.get_full_path()})
-    return redirect(f"{ways[0]['url'] if ways else reverse('account_login')}?{back}")
+    ways, back = get_adapter().get_reauthentication_methods(request.user), request.get_full_path()
+    if ways:
+        return redirect(f"{ways[0]['url']}?{urlencode({'next': back})}")
+    return redirect(single_sign_on.address(back) or "account_logout")

@@ -5,11 +5,12 @@ from typing import Any
 from allauth.account.signals import authentication_step_completed, password_changed
 from allauth.mfa import signals
 from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.contrib.auth.signals import user_logged_in
 from django.http import HttpRequest
 
 from ledger.actions.accounts import tell_of_account
-from review import sessions
+from review import sessions, single_sign_on
 from review.second_factor import KINDS, SHOWN, there
 
 NAMES = {
@@ -34,9 +35,11 @@ def _signed_in(request: HttpRequest, **_: Any) -> None:
     sessions.began(request.session)
 
 
-def _proved(request: HttpRequest, *, reauthenticated: bool = False, **_: Any) -> None:
+def _proved(request: HttpRequest, user: Any, method: str, *, reauthenticated: bool = False, **_: Any) -> None:
     if reauthenticated:
         sessions.proved(request.session)
+    if method == single_sign_on.METHOD and settings.OIDC_SECOND_FACTOR:
+        request.session[SHOWN] = user.pk
 
 
 def _used(request: HttpRequest, user: Any, authenticator: Authenticator, **_: Any) -> None:

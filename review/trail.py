@@ -71,6 +71,8 @@ _DID = {
     "second_factor_added": "set up a second factor.",
     "second_factor_removed": "removed a second factor.",
     "second_factor_reset": "reset a second factor{person}.",
+    "password_removed": "let in by single sign-on alone{person}.",
+    "single_sign_on": "signed in by single sign-on for the first time.",
     "recovery_code_used": "signed in with a recovery code.",
     "assigned": "gave it to {to}.",
     "handed_over": "handed it over to {to}.",
@@ -95,7 +97,7 @@ _SAYS_NO_MORE = frozenset(
 _UNASKED = frozenset(
     {
         *("looked", "known", "withdrawn", "password_changed"),
-        *("second_factor_added", "second_factor_removed", "recovery_code_used"),
+        *("second_factor_added", "second_factor_removed", "recovery_code_used", "single_sign_on"),
     }
 )
 """What a person does without being asked why: the reason beside it is software's."""

@@ -2,11 +2,12 @@
 
 import qrcode
 from django import template
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from review import access, navigation
+from review import access, navigation, single_sign_on
 
 register = template.Library()
 
@@ -37,3 +38,15 @@ def qr(text: str) -> SafeString:
         '<path d="{1}" fill="#000" shape-rendering="crispEdges"/></svg>'
     )
     return format_html(drawn, len(rows), dark)
+
+
+@register.simple_tag
+def single_sign_on_address(back: str = "") -> str:
+    """Return where single sign-on begins; empty where there is none."""
+    return single_sign_on.address(back)
+
+
+@register.simple_tag
+def single_sign_on_name() -> str:
+    """Name the company's provider of identities."""
+    return str(settings.OIDC_NAME)

@@ -2,6 +2,8 @@
 
 import re
 
+import httpx
+from django.test import Client
 from playwright.sync_api import CDPSession, Page, expect
 
 from ledger.models import Event
@@ -9,7 +11,8 @@ from tests import stories
 from tests.browser.conftest import Windows
 from tests.browser.test_interruptions import sign_in
 from tests.browser.test_looks import looked_at
-from tests.people import person
+from tests.people import PASSWORD, person
+from tests.processes import Server
 from tests.review.signing import code
 
 DEVICE = {
@@ -116,3 +119,21 @@ def test_an_app_without_script_and_a_reset_by_an_administrator(
     page.goto("/queue/")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert wrong == []
+
+
+def test_wrong_passwords_are_counted_over_all_processes(server: Server) -> None:
+    person("ann")
+    address, wrong = "/accounts/login/", {"login": "ann", "password": "wrong"}
+    with httpx.Client(base_url=server.url, headers={"Referer": server.url}) as there:
+
+        def given(password: str) -> str:
+            token = re.search('csrfmiddlewaretoken" value="([^"]+)"', there.get(address).text)
+            assert token is not None
+            form = {"login": "ann", "password": password, "csrfmiddlewaretoken": token[1]}
+            return there.post(address, data=form, follow_redirects=True).text
+
+        for _ in range(3):
+            assert b"not correct" in Client().post(address, wrong).content
+        assert all("not correct" in given("wrong") for _ in range(2))
+        assert "Too many" in given(PASSWORD), "the server has seen two wrong tries, and knows of five"
+        assert b"Too many" in Client().post(address, wrong | {"password": PASSWORD}).content

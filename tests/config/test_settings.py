@@ -63,7 +63,7 @@ def show(expression: str, **environ: str) -> str:
 
 
 def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_path: Path) -> None:
-    """Twenty-four wrong variables, twenty-four lines, each with what to give instead."""
+    """Twenty-seven wrong variables, twenty-seven lines, each with what to give instead."""
     (tmp_path / "file").touch()
     wrong = {
         "BIND": "everywhere",
@@ -88,6 +88,9 @@ def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_pa
         "SIGN_IN_AGAIN_MINUTES": "0",
         "SESSION_IDLE_MINUTES": "half",
         "SESSION_HOURS": "1000",
+        "OIDC_ISSUER": "login.example.com",
+        "OIDC_CLIENT_ID": "",
+        "OIDC_CLIENT_SECRET": "",
         "TRUSTED_PROXIES": "-1",
         "LOG_LEVEL": "loud",
     }
@@ -108,6 +111,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_without_a_traceback(tmp_pa
         ("PAYLOAD_KEYS", "hunter2"),
         ("DIGEST_KEYS", "k1:hunter2"),
         ("METRICS_TOKEN", "hunter2"),
+        ("OIDC_CLIENT_SECRET", "hunter2"),
     ],
 )
 def test_a_secret_is_never_repeated(refusal: Callable[..., str], name: str, value: str) -> None:

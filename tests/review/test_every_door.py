@@ -316,6 +316,8 @@ DOORS: dict[str, Door] = {
     "accounts/logout/": at("/accounts/logout/", everybodys=True),
     "accounts/second/": at("/accounts/second/", everybodys=True),
     "accounts/passkeys/login/": at("/accounts/passkeys/login/", everybodys=True),
+    "accounts/sso/": at("/accounts/sso/", everybodys=True),
+    "accounts/sso/callback/": at("/accounts/sso/callback/", everybodys=True),
     **{
         route: at("/" + route.replace("<int:pk>", "7"), own=True)
         for route in (

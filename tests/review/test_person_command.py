@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from ledger import actions
 from ledger.models import Event
 from tests.people import browser_of
 from tests.review.signing import LOGIN
@@ -43,11 +44,12 @@ def test_a_person_is_made_changed_ended_and_let_back(place: Place) -> None:
     operation, form = fell_silent(place, "zoe")
     ask = {"command_id": "7f6c1f0e-5f0e-4f0e-8f0e-5f0e4f0e8f0e", "reason": "Nothing is there.", **form}
     assert zoe.post(f"/operations/{operation.uid}/override/", ask).status_code == 303
+    actions.assign(operation.cases.get(closed_at=None).uid, actor="ann", to="zoe")
     second = said("zoe", "--new-password", "--reason", "Forgotten.").rpartition(" ")[2]
     assert enters("zoe", first) is None and zoe.get("/queue/").status_code == 302
     again = enters("zoe", second)
     ended = said("zoe", "--end", "--reason", "Left the company.")
-    assert "Still open in their name: 1 × request to a second person." in ended
+    assert "Still open in their name: 1 × request to a second person, 1 × case that is theirs." in ended
     assert again is not None and again.get("/queue/").status_code == 302 and enters("zoe", second) is None
     assert "can sign in again" in said("zoe", "--back", "--reason", "Came back.")
     assert enters("zoe", second) is not None

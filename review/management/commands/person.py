@@ -27,6 +27,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--reason", default="", help="for the trail; required but for a new person")
         what = parser.add_mutually_exclusive_group()
+        what.add_argument("--no-password", action="store_true", help="single sign-on alone lets them in")
         what.add_argument(
             "--new-password", action="store_true", help="print another one, and end their sessions"
         )
@@ -46,8 +47,13 @@ class Command(BaseCommand):
 
     def _done(self, name: str, options: dict[str, Any]) -> str:
         word = {"actor": ACTOR, "reason": options["reason"]}
+        known, password = User.objects.filter(username=name).exists(), accounts.new_password()
+        if options["no_password"] and known:
+            accounts.give_password(name, password=None, **word)
+            return f"{name} is signed out everywhere, and comes by single sign-on alone."
         if options["new_password"]:
-            return f"{name} signs in with {accounts.give_password(name, **word)}"
+            accounts.give_password(name, password=password, **word)
+            return f"{name} signs in with {password}"
         if options["reset_second_factor"]:
             accounts.reset_second_factor(name, **word)
             return f"{name} has no second factor any more, and is signed out everywhere."
@@ -58,12 +64,13 @@ class Command(BaseCommand):
         if options["back"]:
             accounts.let_back(name, **word)
             return f"{name} can sign in again."
-        if User.objects.filter(username=name).exists():
+        if known:
             if not options["role"]:
                 raise CommandError(
                     f"{name} is there already. Say what changes: --role, --end, --new-password …"
                 )
             accounts.give_roles(name, roles=options["role"], **word)
             return f"{name} is now {' and '.join(sorted(options['role']))}."
-        password = accounts.make(name, roles=options["role"], actor=ACTOR)
-        return f"{name} signs in with {password}"
+        alone = options["no_password"]
+        accounts.make(name, roles=options["role"], actor=ACTOR, password=None if alone else password)
+        return f"{name} comes by single sign-on alone." if alone else f"{name} signs in with {password}"
