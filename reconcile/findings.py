@@ -67,7 +67,7 @@ def _others_there(own: OperationType) -> list[OperationType]:
     """Return the other types at the address that was listed, in whichever accounts."""
     if own.destination.trouble:
         return []
-    kinds = OperationType.objects.exclude(pk=own.pk).select_related("destination")
+    kinds = OperationType.objects.configured().exclude(pk=own.pk).select_related("destination")
     return [
         kind
         for kind in kinds

@@ -27,6 +27,7 @@ Right = Literal[
     "end",
     "cancel",
     "correct",
+    "choose",
     "ask",
     "assign",
     "comment",
@@ -40,7 +41,7 @@ Right = Literal[
 
 _REVIEWER: frozenset[Right] = frozenset(
     {
-        *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "ask"),
+        *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "choose", "ask"),
         *("assign", "comment"),
     }
 )

@@ -21,6 +21,7 @@ def asks(approval: Approval) -> str:
         Ask.OVERRIDE_END: "for an override: close it as not done",
         Ask.OVERRIDE_PERMIT: "for an override: one more try",
         Ask.OVERRIDE_CORRECT: "for an override: correct what may have happened",
+        Ask.CHOOSE: f"to keep {approval.data.get('kept', '')} and reverse the others",
     }[Ask(approval.action)]
 
 
@@ -32,6 +33,7 @@ def name(approval: Approval) -> str:
         Ask.OVERRIDE_END: "the override that closes it as not done",
         Ask.OVERRIDE_PERMIT: "the override for one more try",
         Ask.OVERRIDE_CORRECT: "the correction of what may have happened",
+        Ask.CHOOSE: f"the choice that keeps {approval.data.get('kept', '')}",
     }[Ask(approval.action)]
 
 
@@ -48,6 +50,10 @@ def two(approval: Approval, operation: Operation) -> str:
     if approval.action in OVERRIDES:
         return f"{operation.operation_type.destination.title} cannot be checked, so two people decide."
     said = approval.data
+    if approval.action == Ask.CHOOSE:
+        limit = (operation.operation_type.reviewing.four_eyes_above or {}).get(said["currency"])
+        above = f"Above {amounts.whole(limit, said['currency'])}" if limit is not None else "Without a limit"
+        return f"{above}, with what {maker(approval)} decided alone that day, so two people decide."
     total = Decimal(said["together"]) if "together" in said else operation.amount
     limit = (operation.operation_type.reviewing.four_eyes_above or {}).get(operation.currency)
     counted = Together(said.get("today", 0), said.get("tied", 0), total, limit, takes_two=True)
@@ -81,6 +87,9 @@ def by_hand(approval: Approval, now: datetime) -> str:
 def changes(approval: Approval, operation: Operation) -> str:
     """Say what a correction would change, by path and never by value, and its amounts; empty for others."""
     said = approval.data
+    if approval.action == Ask.CHOOSE:
+        total = amounts.whole(said["amount"], said["currency"])
+        return f"Reverses {', '.join(said['reversed'])}{f', together {total}' if total else ''}"
     if approval.action != Ask.OVERRIDE_CORRECT:
         return ""
     shown = said["changed"][:PATHS_SHOWN]
@@ -109,6 +118,8 @@ def follows(approval: Approval, operation: Operation) -> str:
         Ask.ATTEST: f"It is shown as done on {approval.maker}’s word, not as seen in {there}, "
         "until a check finds it there.",
         Ask.END: NOTHING_SENT,
+        Ask.CHOOSE: f"The others are reversed in {there}, each by an operation of its own. "
+        "That cannot be taken back there.",
         Ask.OVERRIDE_END: f"{NOTHING_SENT} If it arrived all the same, nobody would see it from here.",
         Ask.OVERRIDE_PERMIT: f"If the first {noun} arrived all the same, {there} would hold two, "
         "and nobody could look.",

@@ -59,7 +59,7 @@ def question(reading: Reading, action: Action) -> Question:
         case Action.CONFIRM_REFERENCE if reading.state is State.COMPLETED:
             return Question(
                 f"Which {noun} counts?",
-                [*_whom(reading), *_reported(reading)],
+                [*whom(reading), *_reported(reading)],
                 f"Its case is closed on your word. What else {there} holds stays until it is reversed there.",
                 reference=True,
                 small=_asks(reading, action),
@@ -67,7 +67,7 @@ def question(reading: Reading, action: Action) -> Question:
         case Action.CONFIRM_REFERENCE:
             return Question(
                 f"You saw the {noun} in {there}?",
-                [*_whom(reading), *_reported(reading)],
+                [*whom(reading), *_reported(reading)],
                 f"It is shown as done on your word, not as seen in {there}, until a check finds it there.",
                 reference=True,
                 small=_asks(reading, action),
@@ -75,14 +75,14 @@ def question(reading: Reading, action: Action) -> Question:
         case Action.DID_NOT_HAPPEN:
             return Question(
                 f"Close it: the {noun} did not happen?",
-                list(_whom(reading)) + list(_check(reading)),
+                list(whom(reading)) + list(_check(reading)),
                 asked.NOTHING_SENT,
                 small=_asks(reading, action),
             )
         case _:
             return Question(
                 f"Cancel the {noun} before it is sent?",
-                list(_whom(reading)),
+                list(whom(reading)),
                 "Nothing has been sent, and nothing will be. Its key stays used, for good.",
             )
 
@@ -91,7 +91,7 @@ def _send_again(reading: Reading) -> Question:
     by_tieout = reading.facts.by_tieout
     title = f"Send the {reading.noun} again?" if by_tieout else f"Allow another try of the {reading.noun}?"
     small = "Ten seconds to undo" if by_tieout else "Its automation may claim it after ten seconds"
-    facts = [*_whom(reading), *_payload(reading), *_key(reading), *_check(reading)]
+    facts = [*whom(reading), *_payload(reading), *_key(reading), *_check(reading)]
     bold = "If the first one arrives after all:" if _could_arrive(reading) else ""
     return Question(title, facts, f"{if_first_arrives(reading)} {FROZEN}", note_bold=bold, small=small)
 
@@ -112,7 +112,7 @@ def _override(reading: Reading) -> Question:
     )
     return Question(
         f"Go ahead without proof: you looked in {there} by hand?",
-        list(_whom(reading)),
+        list(whom(reading)),
         f"You attest that the {reading.noun} is not there.{from_when} Closing it sends nothing. One more try "
         f"makes a second {reading.noun} if the first one arrived all the same, and nobody could look.",
         leads=tuple(
@@ -126,7 +126,7 @@ def _override(reading: Reading) -> Question:
 def correction(reading: Reading, sheet: Sheet, draft: Draft) -> Question:
     """Return the dialog of a written correction: where it goes, how much, and each value that changes."""
     changed, new = correcting.changes(sheet, draft), draft.prepared
-    facts = [one for one in _whom(reading) if one.name != "Amount"]
+    facts = [one for one in whom(reading) if one.name != "Amount"]
     before, after = (amounts.whole(one.amount, one.currency) for one in (reading.operation, new))
     facts += [Fact("Amount", after or "none", "" if before == after else f"was {before or 'none'}")]
     facts += [Fact("Key", "A new one", new.key, mono=True)]
@@ -158,9 +158,9 @@ def _follows(reading: Reading, sheet: Sheet) -> Iterator[str]:
 def _answer(reading: Reading, action: Action) -> Question:
     request = reading.asked
     if request is None:
-        return Question("Nothing is asked any more", list(_whom(reading)), "It was answered, or it is void.")
+        return Question("Nothing is asked any more", list(whom(reading)), "It was answered, or it is void.")
     verb = {Action.APPROVE: "Approve", Action.REFUSE: "Refuse"}.get(action, "Take back")
-    facts = [*_whom(reading), Fact("Asked by", asked.maker(request), f"“{request.reason}”")]
+    facts = [*whom(reading), Fact("Asked by", asked.maker(request), f"“{request.reason}”")]
     changes, by_hand = asked.changes(request, reading.operation), asked.by_hand(request, reading.now)
     facts += [Fact("Changes", changes)] if changes else []
     facts += [Fact("By hand", by_hand, request.data.get("risk", ""))] if by_hand else []
@@ -176,7 +176,8 @@ def _answer(reading: Reading, action: Action) -> Question:
     )
 
 
-def _whom(reading: Reading) -> Iterator[Fact]:
+def whom(reading: Reading) -> Iterator[Fact]:
+    """Say of which operation it is asked, where it goes and how much it is."""
     operation, destination = reading.operation, reading.operation.operation_type.destination
     yield Fact("Operation", wording.name(operation), operation.key, mono=True)
     yield Fact("To", f"{destination.title}, account {destination.account}", destination.entity)

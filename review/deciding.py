@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.models import Approval, Lookup, Operation, Pause, Permit
+from ledger.models import Approval, Choice, Lookup, Operation, Pause, Permit
 from ledger.rules import actors
 from ledger.rules.approvals import Ask
 from ledger.rules.leaves import UNDO
@@ -64,11 +64,11 @@ def allow(operation: Operation, *, person: User, reason: str, command_id: uuid.U
 
 
 def withdraw(operation: Operation, *, person: User, command_id: uuid.UUID) -> None:
-    """Take an unspent permit back, or a correction before it goes out."""
+    """Take an unspent permit back; or a correction, or what was chosen of several, before it goes out."""
     require(person, "withdraw")
-    actions.withdraw(
-        operation.pk, actor=actors.person(person.get_username()), reason=UNDONE, command_id=command_id
-    )
+    chosen = operation.choices.exists() and not operation.permits.open().exists()
+    undo = actions.undo_choice if chosen else actions.withdraw
+    undo(operation.pk, actor=actors.person(person.get_username()), reason=UNDONE, command_id=command_id)
 
 
 def attest(
@@ -119,6 +119,21 @@ def correct(
     if risk is None:
         return actions.correct(operation.pk, meant, wait=UNDO, **given)[0]
     return actions.correct_in_doubt(operation.pk, meant, risk=risk, **given)[0]
+
+
+def choose(
+    operation: Operation, *, person: User, reason: str, command_id: uuid.UUID, keep: str, seen: str
+) -> Choice | Approval:
+    """Keep one of several and reverse the others, undone within ten seconds; or ask a second person."""
+    require(person, "choose")
+    return actions.choose(
+        operation.pk,
+        keep=keep,
+        seen=seen,
+        actor=actors.person(person.get_username()),
+        reason=reason,
+        command_id=command_id,
+    )
 
 
 def resume(pause: Pause, *, person: User, reason: str, command_id: uuid.UUID) -> Pause:

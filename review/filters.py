@@ -54,6 +54,7 @@ REASONS: dict[str, str] = {
     CaseKind.SEVERAL: "There are several",
     CaseKind.ABSENT: "It is absent",
     CaseKind.REFUSED: "It was refused",
+    CaseKind.BY_HAND: "To be reversed by hand",
     CaseKind.COULD_NOT_LOOK: "Nobody could look",
     CaseKind.EXPIRED: "It fell silent",
     CaseKind.ACCEPTED: "Accepted for too long",

@@ -150,6 +150,13 @@ class CommentForm(forms.Form):
     )
 
 
+class ChooseForm(ReasonForm):
+    """Which of several is kept, and by which check it was chosen."""
+
+    keep = forms.CharField(max_length=200, widget=forms.HiddenInput, strip=False)
+    seen = forms.CharField(max_length=64, widget=forms.HiddenInput)
+
+
 class CommandForm(forms.Form):
     """One click without words."""
 

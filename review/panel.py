@@ -13,6 +13,8 @@ from ledger.rules.states import State, Verdict
 from review import amounts, beside, sentences, timeline, trail, window, wording
 from review.instants import instant, say
 from review.reading import Door, Reading
+from review.several import Chosen, Several, candidates
+from review.several import chosen as what_was_chosen
 
 SLUGS = {
     Action.CHECK: "operation-check",
@@ -22,6 +24,7 @@ SLUGS = {
     Action.DID_NOT_HAPPEN: "operation-did-not-happen",
     Action.CANCEL: "operation-cancel",
     Action.CORRECT: "operation-correct",
+    Action.CHOOSE: "operation-choose",
     Action.OVERRIDE: "operation-override",
     Action.APPROVE: "operation-approve",
     Action.REFUSE: "operation-refuse",
@@ -79,6 +82,10 @@ class Panel:
     """What it corrects, or its corrections."""
     related: list[tuple[Operation, wording.Badge]]
     order: list[tuple[Operation, wording.Badge, str]]
+    several: Several | None
+    """The records to choose from, where there are several."""
+    chosen: Chosen | None
+    """What was kept and what became of the others."""
     undo_left: int
     pause: Pause | None
     decided: bool
@@ -99,6 +106,7 @@ def panel(reading: Reading) -> Panel:
     icon, verdict = sentences.heading(reading)
     operation, now = reading.operation, reading.now
     shown = reading.seen.records if reading.seen and reading.verdict else ()
+    shown_already = {*reading.linked, *reading.reversals}
     return Panel(
         name=wording.name(operation),
         title=f"{wording.title(operation)} · {reading.badge.words.lower()}",
@@ -120,8 +128,10 @@ def panel(reading: Reading) -> Panel:
         cut=timeline.cut(reading),
         trail=[trail.line(event, there=reading.there) for event in reading.events],
         linked=[(other, wording.badge(State(other.state))) for other in reading.linked],
-        related=[(other, _related_badge(other)) for other in reading.related if other not in reading.linked],
+        related=[(other, _related_badge(other)) for other in reading.related if other not in shown_already],
         order=list(_order(reading)),
+        several=candidates(reading),
+        chosen=what_was_chosen(reading),
         undo_left=_undo_left(reading),
         pause=reading.pause if _concerned(reading) else None,
         decided=_primary(reading) in (None, Action.UNDO),
@@ -130,23 +140,25 @@ def panel(reading: Reading) -> Panel:
 
 def _front(reading: Reading) -> list[Action]:
     """Return the actions that stand under the verdict."""
-    if reading.allowed is not None:
+    if reading.allowed is not None or reading.undo_of_choice:
         return [Action.UNDO]
     if reading.asked is not None:
         return _answers(reading)
     match reading.state:
         case State.RUNNING | State.PENDING:
-            return [Action.UNDO] if reading.facts.waits_for_undo(reading.now) else []
+            return _before_it_goes(reading)
         case State.COMPLETED:
             return _looks(reading)
     if reading.facts.cancelled:
         return []
+    return _looks(reading) if reading.trouble is not None else _in_doubt_or_failed(reading)
+
+
+def _in_doubt_or_failed(reading: Reading) -> list[Action]:
     latest = reading.facts.latest
     first = [Action.SEND_AGAIN, Action.CHECK] if reading.facts.has_lookup else [Action.SEND_AGAIN]
-    if reading.trouble is not None:
-        return _looks(reading)
     if reading.state is State.FAILED and latest is not None and latest.refused_itself:
-        return [Action.CORRECT, *first]
+        return [Action.CHECK, Action.SEND_AGAIN] if reading.facts.reverses else [Action.CORRECT, *first]
     if reading.facts.has_lookup:
         return first if reading.leaves[Action.SEND_AGAIN].allowed else first[::-1]
     override = [Action.OVERRIDE] if reading.leaves[Action.OVERRIDE].allowed else []
@@ -155,8 +167,17 @@ def _front(reading: Reading) -> list[Action]:
     return [Action.SEND_AGAIN, Action.CONFIRM_REFERENCE, *override]
 
 
+def _before_it_goes(reading: Reading) -> list[Action]:
+    """Return what stands under what runs or waits; a reversal that people make is checked."""
+    if reading.facts.waits_for_undo(reading.now):
+        return [Action.UNDO]
+    return [Action.CHECK] if reading.facts.reverses and reading.case is not None else []
+
+
 def _looks(reading: Reading) -> list[Action]:
-    """Return what stands under what is there; one record that is not as meant may be corrected."""
+    """Return what stands under what is there: of several one is chosen, and what differs may be corrected."""
+    if reading.trouble is Verdict.SEVERAL and reading.verdict == Verdict.SEVERAL:
+        return [Action.CHOOSE, Action.CHECK]
     differs = reading.trouble is Verdict.DIFFERS
     return [Action.CHECK, Action.CORRECT] if differs else [Action.CHECK]
 
@@ -180,13 +201,20 @@ def _ways(reading: Reading) -> list[Action]:
         else [Action.CORRECT],
         State.RUNNING: [],
     }[reading.state]
+    if reading.facts.reverses:
+        ways = [action for action in ways if action is not Action.CORRECT]
     return [action for action in ways if action not in _front(reading)]
 
 
 def _primary(reading: Reading) -> Action | None:
     """Return the one next action."""
-    if reading.allowed is not None or reading.facts.waits_for_undo(reading.now):
+    if reading.allowed is not None or reading.facts.waits_for_undo(reading.now) or reading.undo_of_choice:
         return Action.UNDO
+    if reading.trouble is Verdict.SEVERAL and reading.asked is None:
+        return next((one for one in (Action.CHOOSE, Action.CHECK) if reading.door(one).open), None)
+    by_hand = reading.facts.reverses and reading.state is State.PENDING and Action.CHECK in _front(reading)
+    if by_hand and reading.door(Action.CHECK).open:
+        return Action.CHECK
     if reading.state not in (State.UNCERTAIN, State.FAILED):
         return None
     if reading.asked is not None:
@@ -249,6 +277,7 @@ def _concerned(reading: Reading) -> bool:
 def _undo_left(reading: Reading) -> int:
     """Return the whole seconds in which what a person allowed, or corrected, can be undone."""
     waits = reading.facts.next_try_at if reading.facts.waits_for_undo(reading.now) else None
+    waits = reading.facts.undo_until if reading.undo_of_choice else waits
     until = reading.allowed.effective_at if reading.allowed else waits
     return max(ceil((until - reading.now).total_seconds()), 0) if until else 0
 

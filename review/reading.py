@@ -1,18 +1,20 @@
 """One operation as a page shows it: its rows, the facts, and what this person may do, read once."""
 
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, Prefetch, Q, Subquery
+from django.db.models import OuterRef, Prefetch, Q, Subquery, Sum
 
 from ledger import actions
 from ledger.models import (
     Approval,
     Attempt,
     Case,
+    Choice,
     Event,
     Lookup,
     Operation,
@@ -25,7 +27,7 @@ from ledger.rules.answering import answers, corrects_in_doubt
 from ledger.rules.approvals import Answer, Ask, Together
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
-from ledger.rules.states import CaseKind, Evidence, Outcome, State, Verdict
+from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Outcome, State, Verdict
 from review import access, approvers, asked, wording
 from review.instants import say
 from review.seen import Meant, Seen
@@ -33,6 +35,8 @@ from review.seen import Meant, Seen
 LOOKUPS_SHOWN = 40
 EVENTS_SHOWN = 60
 RELATED_SHOWN = 10
+CHOSEN = ("chosen", "reversed")
+"""Events of what has, or had, several records, one of which was chosen to stay."""
 ON_A_REPORT = (CaseKind.THERE_AFTER_ALL, CaseKind.SEVERAL)
 """Cases that a late report may have opened."""
 
@@ -44,6 +48,7 @@ RIGHT: dict[Action, access.Right] = {
     Action.DID_NOT_HAPPEN: "end",
     Action.CANCEL: "cancel",
     Action.CORRECT: "correct",
+    Action.CHOOSE: "choose",
     Action.OVERRIDE: "ask",
     Action.APPROVE: "approve",
     Action.REFUSE: "approve",
@@ -88,6 +93,10 @@ class Reading:
     approvals: list[Approval]
     told: list[Event]
     """Successes told late that nothing has disproved since, where a case turns on them."""
+    choice: Choice | None
+    """Which of several was kept, as it was last chosen."""
+    reversals: list[Operation]
+    """What reverses the others, in their order; those that stand back besides."""
 
     @property
     def state(self) -> State:
@@ -113,7 +122,7 @@ class Reading:
     def meant(self) -> Meant:
         """What it was meant to make."""
         o = self.operation
-        return Meant(self.noun, o.amount, o.currency, o.settles_at, self.facts.in_doubt)
+        return Meant(self.noun, o.amount, o.currency, o.settles_at, self.facts.in_doubt, self.facts.reverses)
 
     @cached_property
     def seen(self) -> Seen | None:
@@ -132,7 +141,9 @@ class Reading:
 
     @property
     def trouble(self) -> Verdict | None:
-        """What is there but wrong."""
+        """What is there but wrong; of a reversal, what is there is another's."""
+        if self.facts.reverses:
+            return None
         return wording.trouble(self.state, verdict=self.verdict, case=self.case.kind if self.case else None)
 
     @property
@@ -200,7 +211,19 @@ class Reading:
         """Say whether something is about to change by itself, so that the page looks again."""
         looked_up = self.state is State.UNCERTAIN and self.operation.held_at is None
         going = self.permit is not None or self.facts.waits_for_undo(self.now)
-        return self.state is State.RUNNING or going or looked_up
+        told = self.operation.told_look_at is not None
+        return self.state is State.RUNNING or going or looked_up or told or self.reversing > 0
+
+    @property
+    def undo_of_choice(self) -> bool:
+        """Say whether what was chosen of several can be taken back still."""
+        return self.facts.undo_until is not None and self.now < self.facts.undo_until
+
+    @property
+    def reversing(self) -> int:
+        """How many reversals of its records are under way by themselves."""
+        moving = (one for one in self.reversals if one.corrected_at is None and one.held_at is None)
+        return sum(one.state in UNFINISHED for one in moving)
 
     @property
     def mark(self) -> str:
@@ -208,7 +231,9 @@ class Reading:
         lookup = self.lookups[0].pk if self.lookups else None
         permit, effective_at = (self.permit.pk, self.permit.effective_at) if self.permit else (None, None)
         pause = self.pause.pk if self.pause else None
-        return _mark(self.operation.revision, lookup, permit, pause, effective_at=effective_at, now=self.now)
+        made = sum(one.revision for one in self.reversals) or None
+        rows = (self.operation.revision, lookup, permit, pause, made)
+        return _mark(*rows, effective_at=effective_at, now=self.now)
 
     @cached_property
     def leaves(self) -> dict[Action, Leave]:
@@ -255,6 +280,7 @@ class Reading:
             Action.DID_NOT_HAPPEN: "It did not happen",
             Action.CANCEL: "Cancel",
             Action.CORRECT: "Correct it",
+            Action.CHOOSE: "Choose one",
             Action.OVERRIDE: "Override",
             Action.APPROVE: "Approve",
             Action.REFUSE: "Refuse",
@@ -272,11 +298,13 @@ def mark_of(uid: uuid.UUID) -> str | None:
     lookups = Lookup.objects.filter(operation=OuterRef("pk")).order_by("-id")
     permits = Permit.objects.open().filter(operation=OuterRef("pk"))
     pauses = Pause.objects.open().stopping(OuterRef("operation_type")).order_by("pk")
+    made = Operation.objects.filter(reverses=OuterRef("pk")).order_by().values("reverses")
     seen = Operation.objects.filter(uid=uid).values_list(
         "revision",
         Subquery(lookups.values("pk")[:1]),
         Subquery(permits.values("pk")[:1]),
         Subquery(pauses.values("pk")[:1]),
+        Subquery(made.annotate(sum=Sum("revision")).values("sum")),
         Subquery(permits.values("effective_at")[:1]),
         TieoutNow(),
     )
@@ -294,6 +322,9 @@ def read(operation: Operation, person: User) -> Reading:
     facts = actions.facts(operation)
     attempts = list(operation.attempts.order_by("number").select_related("permit"))
     case = operation.cases.open().first()
+    # Heartbeats are on record; here they would crowd out what happened, and a try says its lease's end.
+    events = list(operation.events.exclude(kind=actions.EXTENDED).order_by("-id")[:EVENTS_SHOWN])
+    chosen = any(event.kind in CHOSEN for event in events)
     return Reading(
         operation=operation,
         now=now,
@@ -302,8 +333,7 @@ def read(operation: Operation, person: User) -> Reading:
         attempts=attempts,
         lookups=list(operation.lookups.order_by("-id")[:LOOKUPS_SHOWN]),
         permits=list(operation.permits.order_by("id")),
-        # Heartbeats are on record; here they would crowd out what happened, and a try says its lease's end.
-        events=list(operation.events.exclude(kind=actions.EXTENDED).order_by("-id")[:EVENTS_SHOWN]),
+        events=events,
         case=case,
         pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_lookup(operation, tuple(attempts)),
@@ -314,11 +344,20 @@ def read(operation: Operation, person: User) -> Reading:
         followers=_followers(operation),
         approvals=list(operation.approvals.defer("meant_sealed").order_by("id")),
         told=actions.told_late(operation) if case is not None and case.kind in ON_A_REPORT else [],
+        choice=operation.choices.select_related("lookup").last() if chosen else None,
+        reversals=list(_reversals(operation)) if chosen else [],
     )
 
 
+def _reversals(operation: Operation) -> Iterable[Operation]:
+    made = operation.reversals.select_related("operation_type__destination")
+    return made.prefetch_related(Prefetch("cases", Case.objects.open(), to_attr="open_cases")).order_by("id")
+
+
 def _linked(operation: Operation) -> list[Operation]:
-    """Return the operations that a correction ties it to; no query where there is none."""
+    """Return the operations that a correction, or a reversal, ties it to; no query where there is none."""
+    if operation.reverses is not None:
+        return [operation.reverses]
     if operation.corrects is not None:
         return [operation.corrects]
     if operation.corrected_at is None:

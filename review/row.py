@@ -10,7 +10,7 @@ from uuid import UUID
 from ledger import actions
 from ledger.models import OperationType, Permit
 from ledger.rules.errors import RulesUnreadable
-from ledger.rules.states import DOUBT, Outcome, State, Verdict
+from ledger.rules.states import DOUBT, CaseKind, Outcome, State, Verdict
 from reconcile.classes import ItemClass
 from review import queue, wording
 from review.instants import instant, span
@@ -53,7 +53,9 @@ class Row:
         seen = Seen.read(operation.seen) if operation.seen else None
         if seen is not None and operation.operation_type_id in refuted:
             seen = replace(seen, proof=False)
-        trouble = wording.trouble(state, verdict=seen.verdict if seen else None, case=operation.case_kind)
+        verdict = seen.verdict if seen else None
+        trouble = wording.trouble(state, verdict=verdict, case=operation.case_kind)
+        trouble = None if operation.reverses_id is not None else trouble
         taken = operation.taken_at is not None
         icon, found = _found(operation, seen, now, trouble=trouble)
         absent = seen is not None and seen.proof and operation.permit is None
@@ -135,7 +137,14 @@ def _refuted(operations: Collection[Any]) -> Container[int]:
 def _meant(operation: Any) -> Meant:
     doubt = operation.state == State.UNCERTAIN
     noun = operation.operation_type.noun
-    return Meant(noun, operation.amount, operation.currency, operation.settles_at, in_doubt=doubt)
+    return Meant(
+        noun,
+        operation.amount,
+        operation.currency,
+        operation.settles_at,
+        doubt,
+        operation.reverses_id is not None,
+    )
 
 
 def _found(operation: Any, seen: Seen | None, now: datetime, *, trouble: Verdict | None) -> tuple[str, str]:
@@ -145,6 +154,9 @@ def _found(operation: Any, seen: Seen | None, now: datetime, *, trouble: Verdict
             at = tried.get("started_at")
             sent = f", sent {instant(datetime.fromisoformat(at), now)}" if at else ", not sent yet"
             return "running", f"Try {tried.get('number', 1)}{sent}"
+        case State.PENDING if operation.reverses_id is not None:
+            by_hand = operation.case_kind == CaseKind.BY_HAND
+            return "pending", "To be reversed by hand" if by_hand else "Not reversed yet"
         case State.PENDING if seen is None or not seen.live:
             return "pending", "Nothing exists there"
         case State.COMPLETED if seen is None and trouble is None:
@@ -243,4 +255,6 @@ def _asked(operation: Any, seen: Seen | None) -> str:
         return "Paused"
     if seen.verdict is Verdict.ABSENT:
         return "Send again" if kind.by_tieout else "Allow another try"
-    return {Verdict.SEVERAL: "See them", Verdict.DIFFERS: "See what differs"}.get(seen.verdict, "Look at it")
+    return {Verdict.SEVERAL: "Choose one", Verdict.DIFFERS: "See what differs"}.get(
+        seen.verdict, "Look at it"
+    )

@@ -10,6 +10,12 @@ from ledger.models import Lookup
 from ledger.rules.states import LIVE, Standing, Verdict
 from review import amounts, wording
 
+_REVERSED = {
+    Verdict.ABSENT: "It stands there, not reversed",
+    Verdict.ONE_MATCH: "It is reversed there",
+    Verdict.DIFFERS: "It is not as it was chosen",
+}
+
 
 @dataclass(frozen=True)
 class Meant:
@@ -20,6 +26,8 @@ class Meant:
     currency: str
     settles_at: datetime | None = None
     in_doubt: bool = True
+    reverses: bool = False
+    """Whether it was meant to reverse a record."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,8 @@ class Seen:
 
     def heading(self, meant: Meant) -> str:
         """Return the verdict as it stands above the buttons."""
+        if meant.reverses and self.verdict in _REVERSED:
+            return _REVERSED[self.verdict]
         match self.verdict:
             case Verdict.ABSENT:
                 return f"Absent, {self._silence(meant)}"
@@ -82,7 +92,7 @@ class Seen:
 
     def short(self, meant: Meant) -> str:
         """Return the verdict as it stands in a list."""
-        if self.verdict is Verdict.DIFFERS:
+        if self.verdict is Verdict.DIFFERS and not meant.reverses:
             return wording.first_up(self.difference(meant))
         return self.heading(meant)
 

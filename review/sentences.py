@@ -8,7 +8,7 @@ from ledger.rules.contracts import REFUSES_US
 from ledger.rules.decisions import MOVED
 from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, State, Verdict
-from review import amounts, asked, following, wording
+from review import amounts, asked, following, reversing, wording
 from review.instants import instant, span
 from review.reading import Reading
 
@@ -19,6 +19,8 @@ def heading(reading: Reading) -> tuple[str, str]:
         return "clock", _allowed(reading)
     if reading.asked is not None:
         return "clock", "Waits for a second person"
+    if said := reversing.verdict(reading):
+        return said
     match reading.state:
         case State.RUNNING:
             return "running", "In progress"
@@ -30,14 +32,14 @@ def heading(reading: Reading) -> tuple[str, str]:
         return "several", "It is there, and so may be its correction"
     if reading.seen is not None:
         return reading.seen.icon, reading.seen.heading(reading.meant)
-    if reading.trouble is Verdict.SEVERAL:
-        return "several", "More than one carries it"
-    if reading.trouble is Verdict.DIFFERS:
-        return "differs", "What is there differs"
     return _unchecked(reading)
 
 
 def _unchecked(reading: Reading) -> tuple[str, str]:
+    if reading.trouble is Verdict.SEVERAL:
+        return "several", "More than one carries it"
+    if reading.trouble is Verdict.DIFFERS:
+        return "differs", "What is there differs"
     if reading.state is State.COMPLETED:
         return (
             "completed",
@@ -89,7 +91,7 @@ def _lapsed(reading: Reading) -> str:
 
 def _linked(reading: Reading) -> str:
     """Say what it corrects, or what stands in its place."""
-    if not reading.linked:
+    if not reading.linked or reading.facts.reverses:
         return ""
     other = reading.linked[-1]
     if not reading.facts.is_correction:
@@ -119,16 +121,18 @@ def stopped(reading: Reading) -> str:
     there = reading.there
     if _both(reading):
         return f"Keep one, reverse the other in {there}, then confirm here which one counts."
-    if reading.trouble is Verdict.SEVERAL:
-        what = f"Stop: likely duplicates. Keep one, reverse the others in {there}, then check again."
-    else:
+    if reading.trouble is not Verdict.SEVERAL:
         new = f"a new {reading.noun} is made, and what stands there stays until it is reversed."
         return f"Put it right in {there}, then check again. Or correct it here: {new}"
-    return f"{what} Doing it from here comes with linked corrections."
+    if reading.reversing:
+        return "Nothing is called done before a check has found that one is left."
+    return "Stop: likely duplicates. You see each record once more before anything is reversed."
 
 
 def sentence(reading: Reading) -> str:
     """Say what is known of the effect, as the state's row of the product's table has it."""
+    if reading.facts.reverses:
+        return reversing.sentence(reading)
     if reading.trouble is not None:
         return _trouble(reading)
     match reading.state:
@@ -336,7 +340,7 @@ def _pending(reading: Reading) -> str:
 def checked(reading: Reading) -> str:
     """Say who looked, when, and what there was to see."""
     seen, row = reading.seen, reading.latest
-    if seen is None or row is None or reading.state is State.RUNNING:
+    if seen is None or row is None or reading.state is State.RUNNING or reading.facts.reverses:
         return ""
     you = row.actor == reading.person.get_username()
     who = "you" if you else wording.who(row.actor).replace("Software", "software")

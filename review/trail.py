@@ -33,6 +33,9 @@ _DID = {
     "lapsed": "let an unused permit lapse.",
     "attested": "confirmed it with a reference.",
     "corrected": "corrected it{who}.",
+    "chosen": "chose which one is kept{kept}.",
+    "reversed": "has seen one of the others reversed.",
+    "stood_back": "let it stand back.",
     "ended": "closed it: it did not happen.",
     "cancelled": "cancelled it.",
     "held": "opened a case.",
@@ -145,6 +148,7 @@ def line(event: Event, *, there: str) -> Line:
     did = did.replace("{told}", _told(event.data)).replace("{to}", event.data.get("to") or _team(event.data))
     if "until" in event.data:
         did = did.replace("{until}", instant(datetime.fromisoformat(event.data["until"]), event.at))
+    did = did.replace("{kept}", f": {event.data.get('kept', '')}")
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
     # Nobody is asked for a reason to look, or to take a permit back in time.
     unasked = event.kind in _UNASKED or event.reason in _SAYS_NO_MORE

@@ -5,6 +5,7 @@ from django.urls import path
 from review.views import (
     approvals,
     cases,
+    choosing,
     corrections,
     decisions,
     deliveries,
@@ -33,6 +34,7 @@ urlpatterns = [
     path("operations/<uuid:uid>/evidence.json", evidence.document, name="evidence-json"),
     path("operations/<uuid:uid>/undo/", operation.undo, name="operation-undo"),
     path("operations/<uuid:uid>/correct/", corrections.correct, name="operation-correct"),
+    path("operations/<uuid:uid>/choose/", choosing.choose, name="operation-choose"),
     *(
         path(f"operations/<uuid:uid>/{way}/", decisions.decide, {"way": way}, name=f"operation-{way}")
         for way in decisions.DECISIONS

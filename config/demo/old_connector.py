@@ -13,12 +13,14 @@ def main() -> None:
         for number, total, times in OUTSIDE:
             reference = f"order/webshop/{number}/v1"
             held = books.get("/_effects", params={"key": reference}).json()["count"]
-            for _ in range(times if held == 0 else 0):
+            for turn in range(times if held == 0 else 0):
                 invoice = {
                     "order": str(number),
                     "total": total,
                     "currency": "ZAR",
                     "metadata": {"operation": reference},
+                    # The first two went out to the customer before anybody noticed.
+                    "mailed_at": "Friday, 16:20" if turn < 2 else None,
                 }
                 books.post("/invoices", json=invoice).raise_for_status()
 

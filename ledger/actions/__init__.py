@@ -6,6 +6,7 @@ from ledger.actions.asking import together
 from ledger.actions.assigning import Passing, assign, comment, hand_over, passing, snooze, wake
 from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
+from ledger.actions.choosing import Split, choice_needs_second, choose, split, undo_choice
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, Draft, correct, drafted
 from ledger.actions.drilling import (
@@ -40,6 +41,7 @@ from ledger.actions.reading import (
 )
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
+from ledger.actions.reversing import chosen_for, follow_rules
 from ledger.actions.submission import Submission, key_for, open_payload, rehearsed
 from ledger.actions.telling import send_again
 from ledger.actions.told import told_late
@@ -54,6 +56,7 @@ __all__ = [
     "Reply",
     "Report",
     "Risk",
+    "Split",
     "Submission",
     "Told",
     "approve",
@@ -62,6 +65,9 @@ __all__ = [
     "before_send",
     "begin_drill",
     "cancel",
+    "choice_needs_second",
+    "choose",
+    "chosen_for",
     "claim",
     "claim_all",
     "claim_to_send",
@@ -82,6 +88,7 @@ __all__ = [
     "facts",
     "first_fact",
     "first_reference",
+    "follow_rules",
     "hand_over",
     "hear",
     "hold",
@@ -118,12 +125,14 @@ __all__ = [
     "settle",
     "sitting",
     "snooze",
+    "split",
     "standing_first",
     "start",
     "submit",
     "take_back",
     "together",
     "told_late",
+    "undo_choice",
     "unheard",
     "wake",
     "withdraw",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
-from ledger.actions import overriding, people
+from ledger.actions import choosing, overriding, people
 from ledger.actions.asking import (
     WHERE,
     WHERE_MAX,
@@ -18,6 +18,7 @@ from ledger.actions.asking import (
 from ledger.actions.changing import Word, answer_asked, first_time, given, locked
 from ledger.actions.correcting import locked_with_latest
 from ledger.actions.reading import facts
+from ledger.actions.reversing import locked_with_reversals
 from ledger.models import Approval, Command, Operation, database_now
 from ledger.rules.answering import answers, overrides
 from ledger.rules.approvals import OVERRIDES, Answer, Ask
@@ -124,7 +125,7 @@ def _asked(approval_uid: uuid.UUID) -> Iterator[tuple[Operation, Approval, datet
     asked = Approval.objects.filter(uid=approval_uid).values_list("operation_id", "action").first()
     if asked is None:
         raise NotFound("There is no such request.")
-    hold = locked_with_latest if asked[1] == Ask.OVERRIDE_CORRECT else locked
+    hold = HOLDS.get(Ask(asked[1]), locked)
     with hold(asked[0]) as (operation, now):
         yield operation, Approval.objects.get(uid=approval_uid), now
 
@@ -145,10 +146,13 @@ def _correct(operation: Operation, now: datetime, word: Word, approval: Approval
     overriding.correct_approved(operation, now, approval)
 
 
+HOLDS = {Ask.OVERRIDE_CORRECT: locked_with_latest, Ask.CHOOSE: locked_with_reversals}
+"""What is held besides the operation itself while a request is answered."""
 CARRY_OUT: Mapping[Ask, Callable[[Operation, datetime, Word, Approval], None]] = {
     Ask.ATTEST: _attest,
     Ask.END: _end,
     Ask.OVERRIDE_END: _end,
     Ask.OVERRIDE_PERMIT: _permit,
     Ask.OVERRIDE_CORRECT: _correct,
+    Ask.CHOOSE: choosing.choose_approved,
 }

@@ -50,11 +50,17 @@ def closing(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
 
     That turn comes before the row's lock, as elsewhere: two that wait for each other would end in an error.
     """
+    with one_at_a_time(operation_id), locked(operation_id) as held:
+        yield held
+
+
+@contextmanager
+def one_at_a_time(operation_id: int) -> Iterator[None]:
+    """Take the turn of an operation's entity until the transaction's end."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT ledger_one_closes(%s)", [operation_id])
-        with locked(operation_id) as held:
-            yield held
+        yield
 
 
 def ask_locked(

@@ -53,7 +53,7 @@ def version(kind: OperationType) -> str:
 
 def read(name: str) -> OperationType:
     """Read an operation type anew, with its destination; NotFound names it."""
-    kinds = OperationType.objects.select_related("destination").annotate(version=_VERSION)
+    kinds = OperationType.objects.configured().select_related("destination").annotate(version=_VERSION)
     kind = kinds.filter(name=name).first()
     if kind is None:
         raise NotFound(f'There is no operation type "{name}". An administrator adds it with `configure`.')

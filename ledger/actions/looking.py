@@ -21,6 +21,7 @@ from ledger.rules.records import Found
 from ledger.rules.states import FOUND, LIVE, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
 FOUND_BEFORE = "found_before_send"
+CHANGED = "What was chosen is no longer as it was: nothing was reversed. It is chosen anew."
 
 
 def keep_lookup(
@@ -58,6 +59,8 @@ def keep_lookup(
 
 def _follow(operation: Operation, lookup: Lookup, now: datetime, *, listed: bool) -> None:
     match State(operation.state):
+        case State.FAILED | State.PENDING if operation.reverses_id is not None:
+            _not_reversed(operation, lookup, now)
         case State.UNCERTAIN:
             resolving.advance(operation, now)
         case State.FAILED:
@@ -221,6 +224,26 @@ def _failed(operation: Operation, lookup: Lookup, now: datetime) -> None:
         resolving.clear(operation, now)  # where it had failed on a word, that is proved now
 
 
+def _not_reversed(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    """A record that was not reversed from here, and is reversed all the same, is what was wanted."""
+    case = operation.cases.open().first()
+    if lookup.verdict == Verdict.ONE_MATCH and operation.state == State.PENDING:
+        _found_waiting(operation, lookup, now, reference=operation.reversed_reference)
+    elif lookup.verdict == Verdict.ONE_MATCH and operation.corrected_at is None:
+        reason = "Its record is reversed after all."
+        resolving.reopen_locked(
+            operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now, lookup=lookup
+        )
+        resolving.complete_found(operation, now)
+    elif lookup.verdict == Verdict.DIFFERS and operation.state == State.PENDING:
+        resolving.hold_locked(operation, CaseKind.DIFFERS, actor="policy", reason=CHANGED, now=now)
+    elif lookup.proof and operation.state == State.FAILED:
+        resolving.clear(operation, now)
+    elif lookup.proof and case is not None and case.kind == CaseKind.COULD_NOT_LOOK:
+        reason = "The check can look again: it goes on by itself."
+        resolving.close_locked(operation, actor="policy", reason=reason, now=now)
+
+
 def _completed(operation: Operation, lookup: Lookup, now: datetime) -> None:
     verdict = Verdict(lookup.verdict)
     gone = lookup.proof or (lookup.records and not _live(lookup))
@@ -244,16 +267,20 @@ def _completed(operation: Operation, lookup: Lookup, now: datetime) -> None:
 def _confirmed(operation: Operation, lookup: Lookup, now: datetime) -> None:
     """One match closes an open question, and a person's word becomes what a look-up found."""
     record = match_of(lookup)
-    if operation.evidence == Evidence.ATTESTED and record is not None and record["standing"] == Standing.DONE:
+    done = record if record is not None and record["standing"] == Standing.DONE else None
+    # The one that was kept counts, also where another one was confirmed first.
+    kept = done is not None and operation.choices.filter(kept=done["id"]).exists()
+    other = kept and done is not None and done["id"] != operation.destination_reference
+    if done is not None and (operation.evidence == Evidence.ATTESTED or other):
         change(
             operation,
             kind="settled",
             actor="policy",
-            reason="A check confirms what was attested.",
-            data={"lookup": str(lookup.uid), "reference": record["id"]},
+            reason="A check confirms which one is kept." if other else "A check confirms what was attested.",
+            data={"lookup": str(lookup.uid), "reference": done["id"]},
             evidence=Evidence.LOOKUP,
             evidence_by=lookup.actor,
-            destination_reference=record["id"],
+            destination_reference=done["id"],
         )
     both = operation.cases.open().filter(kind=CaseKind.BOTH_THERE).exists()
     if both and also_there(operation) is not None:
@@ -274,7 +301,11 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
             return True
         if found.verdict is Verdict.COULD_NOT_LOOK and _key_protects(claimed, operation, now):
             return True
-        if found.verdict in FOUND:
+        if found.verdict is Verdict.DIFFERS and operation.reverses_id is not None:
+            _close_unsent(attempt, FOUND_BEFORE, found.why[:MESSAGE_MAX], now)
+            resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
+            resolving.hold_locked(operation, CaseKind.DIFFERS, actor="policy", reason=CHANGED, now=now)
+        elif found.verdict in FOUND:
             _close_unsent(attempt, FOUND_BEFORE, "Found before it was sent.", now)
             resolving.found_before_send(operation, attempt, now, actor=actor)
         else:

@@ -15,7 +15,7 @@ from ledger.rules.drills import weakened
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.following import First
 from ledger.rules.leaves import SITTING
-from ledger.rules.states import LIVE, CaseKind, Outcome, Standing, State, Verdict
+from ledger.rules.states import LIVE, UNFINISHED, CaseKind, Outcome, Standing, State, Verdict
 
 
 def facts(operation: Operation) -> Facts:
@@ -56,7 +56,22 @@ def facts(operation: Operation) -> Facts:
         evidence_by=operation.evidence_by,
         drilled=tried,
     )
-    return _with_pauses(_with_first(_with_correction(known, operation), operation), operation)
+    known = _with_reversals(_with_correction(known, operation), operation)
+    return _with_pauses(_with_first(known, operation), operation)
+
+
+def _with_reversals(known: Facts, operation: Operation) -> Facts:
+    """Add whether it reverses a record, or what reverses its own; asked only where several were found."""
+    if operation.reverses_id is not None:
+        return replace(known, reverses=True, corrected=operation.corrected_at is not None)
+    if known.lookup is None or known.lookup.verdict is not Verdict.SEVERAL:
+        return known
+    going = operation.reversals.filter(corrected_at=None, state__in=sorted(UNFINISHED))
+    rows = list(going.values_list("state", "held_at", "attempt_count", "next_try_at"))
+    moving = [row for row in rows if row[0] != State.PENDING or row[1] is None]
+    fresh = [at for state, _, tries, at in moving if state == State.PENDING and tries == 0 and at]
+    until = min(fresh) if fresh and len(fresh) == len(moving) else None
+    return replace(known, reversing=len(moving), undo_until=until)
 
 
 def _with_first(known: Facts, operation: Operation) -> Facts:

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from ledger.actions import resolving, statements
 from ledger.actions.accepting import Reply
 from ledger.actions.changing import change, locked, void_asked
-from ledger.actions.holding import tie_corrected
+from ledger.actions.reversing import tie
 from ledger.actions.statements import stored
 from ledger.actions.told import LATE_MAX, THERE, check_told, heed_late, hold_doubled, kept_alike
 from ledger.models import Attempt, Operation, OperationType
@@ -110,7 +110,7 @@ def _complete_heeding(values: Mapping[str, Any], *, actor: str) -> Operation | N
             return None
         with locked(row["id"]) as (operation, now):
             check_told(operation, now)
-            tie_corrected(operation, now)
+            tie(operation, now)
             return operation
 
 

@@ -29,7 +29,7 @@ LATEST = 200
 
 def registered() -> Register:
     """Return the register as everything stands now."""
-    kinds = list(OperationType.objects.select_related("destination").order_by("name"))
+    kinds = list(OperationType.objects.configured().select_related("destination").order_by("name"))
     readable = [kind for kind in kinds if not kind.trouble]
     tried, seen = drilled_each(readable), run_for_all("seen", {"latest": LATEST})
     doubled = {row["type_name"]: row["sources"] for row in seen if row["actor"] is None}

@@ -12,7 +12,6 @@ from ledger.actions.holding import (
     hold_locked,
     reopen,
     reopen_locked,
-    tie_corrected,
     void_permit,
     withdraw_locked,
 )
@@ -25,6 +24,7 @@ from ledger.actions.reading import (
     lookup_fact,
     match_of,
 )
+from ledger.actions.reversing import credit_instead, tie
 from ledger.actions.told import SURPLUS, check_told, heed_late, told_late
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
@@ -37,7 +37,6 @@ __all__ = [
     "advance",
     "clear",
     "close_locked",
-    "complete_locked",
     "expire",
     "expire_locked",
     "found_before_send",
@@ -74,7 +73,7 @@ def _apply(operation: Operation, step: Step, now: datetime) -> bool:
     """Carry one step out; False where it is not for us to carry out, or changes nothing."""
     match step.next:
         case Next.COMPLETE:
-            _complete(operation, None, now)
+            complete_found(operation, now)
         case Next.RETRY:
             clear(operation, now)
             change(
@@ -155,7 +154,8 @@ def _follow(operation: Operation, step: Step, now: datetime) -> None:
         change(operation, kind="waits", actor="policy", reason=step.why, next_try_at=None, nudged_at=None)
 
 
-def _complete(operation: Operation, attempt: Attempt | None, now: datetime) -> None:
+def complete_found(operation: Operation, now: datetime, *, attempt: Attempt | None = None) -> None:
+    """Complete a locked operation by its latest look-up, which found one match; LostRace where it did not."""
     lookup = latest_lookup(operation, tuple(operation.attempts.order_by("number")))
     record = match_of(lookup) if lookup else None
     if lookup is None or record is None:
@@ -207,7 +207,7 @@ def complete_locked(
     if evidence is Evidence.LOOKUP or (case is not None and case.kind not in SURPLUS):
         close_locked(operation, actor=actor, reason=reason, now=now, command_id=command_id)
     check_told(operation, now)
-    tie_corrected(operation, now)
+    tie(operation, now)
 
 
 def _fail(operation: Operation, step: Step, now: datetime) -> None:
@@ -324,11 +324,13 @@ def _where_it_goes(
 
 def _after(operation: Operation, conclusion: Conclusion, now: datetime) -> None:
     """Open the case that an attempt's end asks for, and go on as far as no network is needed."""
+    if conclusion.case is CaseKind.REFUSED and credit_instead(operation, now):
+        return
     if conclusion.case is not None:
         hold_locked(operation, conclusion.case, actor="policy", reason=conclusion.why, now=now)
     if conclusion.state is State.COMPLETED:
         check_told(operation, now)
-        tie_corrected(operation, now)
+        tie(operation, now)
     elif told_late(operation):
         heed_late(operation, now)
     elif conclusion.state is State.UNCERTAIN:
@@ -382,7 +384,7 @@ def found_before_send(operation: Operation, attempt: Attempt, now: datetime, *, 
     """Settle a claim whose look before the send found something: nothing was sent by it."""
     lookup = lookup_fact(latest_lookup(operation, (attempt,)))
     if lookup is not None and lookup.standing is Standing.DONE:
-        _complete(operation, attempt, now)
+        complete_found(operation, now, attempt=attempt)
         return
     change(
         operation,

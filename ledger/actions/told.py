@@ -66,6 +66,8 @@ def heed_late(operation: Operation, now: datetime) -> None:
 def hold_doubled(operation: Operation, reference: str, now: datetime) -> None:
     """Open a duplicate case where a success names another record than the one that is known."""
     known = operation.destination_reference
+    if operation.reversals.filter(state=State.COMPLETED, reversed_reference=reference).exists():
+        return
     if operation.state == State.COMPLETED and reference and known and reference != known:
         hold_locked(
             operation,

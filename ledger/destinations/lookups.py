@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from ledger import actions
 from ledger.destinations.connectors.base import (
@@ -25,6 +26,7 @@ from ledger.rules.errors import Conflict, Malformed, TieoutError
 from ledger.rules.keys import from_template
 from ledger.rules.placeholders import FIRST, Values, fill, named, of_money, texts
 from ledger.rules.records import Found, judge
+from ledger.rules.reversals import judged
 from ledger.rules.states import Evidence, State, Verdict
 
 _ONE_ALONE = "The record that an answer named is not there, and only that one can be asked for."
@@ -94,6 +96,22 @@ def ask(
     instant before `shows_until`.
     """
     refuse_open_transaction()
+    if operation.reverses is not None:
+        # All that is there is asked for; whether this one record is reversed is read from that.
+        chosen = actions.chosen_for(operation)
+        return judged(
+            ask(
+                operation.reverses,
+                contract=contract,
+                until=until,
+                pace=pace,
+                patience_s=patience_s,
+                shows_until=max(
+                    shows_until or operation.accepted_at, operation.settles_at or operation.accepted_at
+                ),
+            ),
+            chosen,
+        )
     kind = operation.operation_type
     call, record = kind.how.lookup, kind.how.record
     if call is None or record is None:
@@ -294,6 +312,39 @@ def values_of(operation: Operation) -> Values:
     }
 
 
+def sent_values(operation: Operation) -> Values:
+    """Return what a send may name: of a reversal, what it reverses, by the destination's id of the record."""
+    if operation.reverses is None:
+        return values_of(operation)
+    own = {
+        "idempotency_key": operation.idempotency_key,
+        "destination_reference": operation.reversed_reference,
+        **of_money(operation.amount, operation.currency, operation.operation_type.how.record),
+    }
+    return {**values_of(operation.reverses), **own}
+
+
+def expected(operation: Operation) -> dict[str, Any]:
+    """Return what the record in an answer must say; of a reversal, that it is the one that was reversed."""
+    if operation.reverses is None:
+        amount, currency = operation.amount, operation.currency or None
+        return {
+            "reference": operation.key,
+            "amount": amount,
+            "currency": currency,
+            "match": match_of(operation),
+        }
+    record = operation.operation_type.how.record
+    assert record is not None  # several were found, so that records are read
+    marks = match_of(operation.reverses) or {record.reference: operation.reverses.key}
+    return {
+        "reference": operation.reverses.key,
+        "amount": None,
+        "currency": operation.currency or None,
+        "match": {**marks, record.id: operation.reversed_reference},
+    }
+
+
 def tried(operation: Operation, *, patience_s: float = 0) -> tuple[Found, bool]:
     """Look up and keep nothing; say what was found, and whether it proves absence."""
     asked_at = database_now()
@@ -317,6 +368,9 @@ def _controlled(
     Not needed where this look-up has found a record that was sent under the same rules, and a list tells
     that this one is not there: a status may be that of anything on the way, which says so of every record.
     """
+    if operation.reverses_id is not None:
+        # That it stands is no silence: the record itself was seen.
+        return found, operation.reversed_reference if found.verdict is Verdict.ABSENT else ""
     finds = operation.operation_type.lookup_proved_at is not None and not actions.predates_rules(operation)
     if found.verdict is not Verdict.ABSENT or (finds and not found.by_status):
         return found, ""

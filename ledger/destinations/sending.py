@@ -17,7 +17,7 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.destinations.connectors.guarded import connector_for
-from ledger.destinations.lookups import ask, match_of, values_of
+from ledger.destinations.lookups import ask, expected, sent_values
 from ledger.destinations.pacing import WAIT_S, Pace, admitted
 from ledger.models import Operation, database_now
 from ledger.rules import placeholders
@@ -69,7 +69,8 @@ def _waiting(operation_id: int) -> Operation | None:
 def _calls(operation: Operation) -> int:
     """Return how many calls its send takes: one more where it is looked up first."""
     kind = operation.operation_type
-    looks = kind.has_lookup and (operation.attempt_count > 0 or not kind.promises.takes_key)
+    first = operation.attempt_count > 0 or operation.reverses_id is not None
+    looks = kind.has_lookup and (first or not kind.promises.takes_key)
     return 2 if looks else 1
 
 
@@ -103,12 +104,14 @@ def _ready(claimed: actions.Claimed, pace: Pace) -> _Ready:
         raise ConfigurationError(f"The rules for {kind.name} name no send.")
     bodies.read_secrets(kind.how.send.wrap)
     bodies.read_secrets(kind.how.send.headers)
-    values = values_of(operation)
+    values = sent_values(operation)
     late = placeholders.late(kind.how.send.set)
+    # What a reversal sends is in its rules alone; its own payload says which record it is of.
+    payload = actions.open_payload(operation) if operation.reverses_id is None else {}
     request = SendRequest(
         call=kind.how.send,
         contract=claimed.facts.contract,
-        payload=placeholders.apply_set(actions.open_payload(operation), late, values),
+        payload=placeholders.apply_set(payload, late, values),
         idempotency_key=claimed.attempt.idempotency_key,
         values=values,
         timeout_s=kind.destination.reach.timeout_s,
@@ -147,11 +150,8 @@ def _sent(ready: _Ready, *, timeout_s: float) -> Report:
             answer,
             contract=ready.claimed.facts.contract,
             map=operation.operation_type.how.record,
-            reference=operation.key,
-            amount=operation.amount,
-            currency=operation.currency or None,
+            **expected(operation),
             call=ready.request.call,
-            match=match_of(operation),
         )
     except Exception as error:  # noqa: BLE001 - after the start, nothing may claim that nothing happened
         words = f"The connector failed after the start ({type(error).__name__})."

@@ -110,13 +110,7 @@ class Range:
         call, send = self.kind.how.void, self.kind.how.send
         assert call is not None and send is not None
         probe.operation.destination_reference = record
-        reversal = SendCall(
-            method=call.method,
-            path=call.path,
-            headers=call.headers,
-            wrap=call.body,
-            body=call.body_as or send.body,
-        )
+        reversal = call.as_send(send)
         named = f"{probe.reference}/void/{record}"
         key = actions.key_for(self.kind, named, generation=1, key_max=self.kind.promises.key_max)
         return self._exchange(probe, reversal, payload={}, key=key, read=False)

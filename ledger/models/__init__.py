@@ -3,6 +3,7 @@
 from ledger.models.access import ApiToken, Heartbeat
 from ledger.models.approval import Approval, DecidedAlone
 from ledger.models.automation import Automation
+from ledger.models.choice import Choice
 from ledger.models.clock import TieoutNow, database_now, settled_until
 from ledger.models.destination import Destination, OperationType
 from ledger.models.drill import Drill, DrillStep
@@ -23,6 +24,7 @@ __all__ = [
     "Attempt",
     "Automation",
     "Case",
+    "Choice",
     "Command",
     "DecidedAlone",
     "Delivery",

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from django.db import models
 from pydantic import ValidationError
@@ -73,6 +73,14 @@ class Destination(models.Model):
         return overlaps.Place.of(self.connector, self.account, self.reach)
 
 
+class OperationTypeQuerySet(models.QuerySet["OperationType"]):
+    """Questions about operation types."""
+
+    def configured(self) -> Self:
+        """Types that a file describes: not those that reverse what one of them makes."""
+        return self.filter(reverses__isnull=True)
+
+
 class OperationType(models.Model):
     """One kind of operation at one destination, with the rules for it."""
 
@@ -102,6 +110,10 @@ class OperationType(models.Model):
     """When the rules last changed by which an operation is sent so that it can be found, and is looked up."""
     lookup_proved_at = models.DateTimeField(null=True)
     """When this look-up first found a record that was sent since then."""
+    reverses = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="reversals")
+    """The type whose records it reverses, and whose rules it follows; none of a file's own types has one."""
+
+    objects = OperationTypeQuerySet.as_manager()
 
     class Meta:
         constraints = [

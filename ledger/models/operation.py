@@ -222,6 +222,11 @@ class Operation(models.Model):
     )
     """The operation that this one was made to put right; never a correction itself."""
     correction_number = models.PositiveSmallIntegerField(null=True)
+    reverses = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="reversals", db_index=False
+    )
+    reversed_reference = models.CharField(max_length=200, blank=True, db_default="")
+    """The destination's id of the record that this one reverses, of those that `reverses` has too many of."""
     after = models.ForeignKey(
         "self", null=True, on_delete=models.PROTECT, related_name="followers", db_index=False
     )
@@ -229,7 +234,7 @@ class Operation(models.Model):
     after_reference = models.CharField(max_length=200, blank=True, db_default="")
     """The reference of what it comes after, as its latest try named it."""
     corrected_at = models.DateTimeField(null=True)
-    """When a correction first took its place; from then on it never runs again."""
+    """When a correction, or another reversal, first took its place; from then on it never runs again."""
     first_cause = models.CharField(max_length=300, blank=True)
     """What went wrong first, redacted; it stays on top."""
 
@@ -257,6 +262,11 @@ class Operation(models.Model):
                 name="operation_correction_numbered",
                 condition=Q(corrects__isnull=True, correction_number__isnull=True)
                 | Q(corrects__isnull=False, correction_number__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="operation_one_reversal",
+                fields=["reverses", "reversed_reference"],
+                condition=Q(reverses__isnull=False, corrected_at__isnull=True),
             ),
             models.UniqueConstraint(
                 name="operation_one_correction",
@@ -287,6 +297,7 @@ class Operation(models.Model):
                 condition=Q(state=State.PENDING, after__isnull=False),
             ),
             models.Index(name="operation_corrects", fields=["corrects"], condition=Q(corrects__isnull=False)),
+            models.Index(name="operation_reverses", fields=["reverses"], condition=Q(reverses__isnull=False)),
             models.Index(
                 name="operation_payload",
                 fields=["operation_type", "finished_at"],

@@ -14,6 +14,7 @@ DECIDES = {
     Ask.END: Action.DID_NOT_HAPPEN,
     Ask.OVERRIDE_END: Action.OVERRIDE,
     Ask.OVERRIDE_PERMIT: Action.OVERRIDE,
+    Ask.CHOOSE: Action.CHOOSE,
 }
 """What must still be open for what was asked to be approved."""
 
@@ -121,4 +122,5 @@ def _still_open(
     if leave.allowed and asked.ask in OVERRIDES:
         return overrides(facts)[asked.ask]
     unseen = asked.ask is Ask.END and sitting is None and facts.state is State.UNCERTAIN
+    unseen = unseen or (asked.ask is Ask.CHOOSE and sitting is None)
     return look if unseen and not leave.allowed else leave

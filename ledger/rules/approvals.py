@@ -24,6 +24,8 @@ class Ask(StrEnum):
     """One more try, although nothing can be looked up and no key protects."""
     OVERRIDE_CORRECT = "override_correct"
     """A correction, although what it corrects may have happened."""
+    CHOOSE = "choose"
+    """One record of several is kept, the others are reversed."""
 
 
 OVERRIDES = frozenset({Ask.OVERRIDE_END, Ask.OVERRIDE_PERMIT})

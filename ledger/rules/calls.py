@@ -113,6 +113,12 @@ class RecordMap(Section):
     time_format: TimeForm | None = None
     timezone: Zone | None = None
     """The zone of times that come without an offset."""
+    paid: Expression | None = None
+    """What is paid or allocated of it, or whether; for who chooses one of several."""
+    sent: Expression | None = None
+    """When, or whether, the customer was told of it."""
+    period: Expression | None = None
+    """The accounting period it is in: in words, or whether that is closed."""
 
 
 class Question(Section):
@@ -149,8 +155,8 @@ class ListCall(Question):
     """The request that lists what the destination holds since an instant."""
 
 
-class VoidCall(Section):
-    """The request that reverses a surplus record; its body is a table, as a question's is."""
+class ReversalCall(Section):
+    """A request that reverses a record; its body is a table, as a question's is."""
 
     method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST"
     path: str = Field(pattern=r"^/")
@@ -158,6 +164,22 @@ class VoidCall(Section):
     body: dict[str, Any] | None = None
     body_as: Literal["json", "form"] | None = None
     """As sends go, where nothing is said."""
+
+    def as_send(self, send: SendCall | None) -> SendCall:
+        """Return it as a send whose body is its own; `send`: that of its type."""
+        return SendCall(
+            method=self.method,
+            path=self.path,
+            headers=self.headers,
+            wrap=self.body,
+            body=self.body_as or (send.body if send is not None else "json"),
+        )
+
+
+class VoidCall(ReversalCall):
+    """The request that voids a surplus record; `credit`: the one that credits what is not voided."""
+
+    credit: ReversalCall | None = None
 
 
 class RetryPolicy(Section):

@@ -331,6 +331,8 @@ def looks_first(facts: Facts) -> bool:
     """Say whether the sender looks before it sends, holding the claim."""
     if not facts.has_lookup:
         return False
+    if facts.reverses:
+        return True  # what is kept must stand, and what goes must be as it was when it was chosen
     return facts.permit is not None or len(facts.attempts) > 1 or not facts.trusts_key
 
 

@@ -157,6 +157,12 @@ class Facts:
     is_correction: bool = False
     original_moved: bool = False
     """Whether anything that it corrects has moved since: found there after all, say."""
+    reverses: bool = False
+    """Whether it reverses a record that another operation has too many of."""
+    reversing: int = 0
+    """How many of its own surplus records are being reversed, or may be."""
+    undo_until: datetime | None = None
+    """Until when the choice of the one that is kept can be undone: nothing has gone out yet."""
     first: First | None = None
     """What it comes after; None where it stands by itself."""
     held_for_first: bool = False
@@ -178,8 +184,13 @@ class Facts:
         return self.held_at is not None
 
     def waits_for_undo(self, now: datetime) -> bool:
-        """Say whether it is a correction that nobody has tried, and nobody may try yet."""
-        fresh = self.is_correction and self.state is State.PENDING and not self.attempts and not self.held
+        """Say whether it is a correction or reversal that nobody has tried, and nobody may try yet."""
+        fresh = (
+            (self.is_correction or self.reverses)
+            and self.state is State.PENDING
+            and not self.attempts
+            and not self.held
+        )
         return fresh and self.next_try_at is not None and now < self.next_try_at
 
     @property

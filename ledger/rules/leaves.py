@@ -30,6 +30,7 @@ class Action(StrEnum):
     DID_NOT_HAPPEN = "did_not_happen"
     CANCEL = "cancel"
     CORRECT = "correct"
+    CHOOSE = "choose"
     OVERRIDE = "override"
     APPROVE = "approve"
     REFUSE = "refuse"
@@ -41,6 +42,7 @@ DECIDING = (
     Action.CONFIRM_REFERENCE,
     Action.DID_NOT_HAPPEN,
     Action.CORRECT,
+    Action.CHOOSE,
     Action.OVERRIDE,
 )
 """What waits while somebody has asked for a second person."""
@@ -76,6 +78,7 @@ def leaves(facts: Facts, now: datetime, *, sitting: LookupFact | None) -> dict[A
         Action.DID_NOT_HAPPEN: _did_not_happen(facts, sitting),
         Action.CANCEL: _cancel(facts),
         Action.CORRECT: _correct(facts),
+        Action.CHOOSE: _choose(facts, sitting),
         Action.OVERRIDE: _override(facts, now),
     }
     waits = waiting(facts, now)
@@ -107,8 +110,11 @@ def _check(facts: Facts) -> Leave:
 
 def _undo(facts: Facts, now: datetime) -> Leave:
     if facts.permit is None and facts.waits_for_undo(now):
-        return yes("Cancels it before it is sent; what it corrects stays as it is.", facts.next_try_at)
-    if facts.permit is None and facts.is_correction and facts.state in UNFINISHED:
+        what = "the record" if facts.reverses else "what it corrects"
+        return yes(f"Cancels it before it is sent; {what} stays as it is.", facts.next_try_at)
+    if facts.permit is None and facts.undo_until is not None and now < facts.undo_until:
+        return yes("Nothing is reversed, and all of them stay as they are.", facts.undo_until)
+    if facts.permit is None and (facts.is_correction or facts.reverses) and facts.state in UNFINISHED:
         return no("Too late to undo: the ten seconds are over.")
     if facts.permit is None or not facts.permit.by_person:
         return no("There is no permit to withdraw.")
@@ -300,7 +306,28 @@ def _cancel(facts: Facts) -> Leave:
     return no("Too late to cancel: it has been sent.")
 
 
+def _choose(facts: Facts, sitting: LookupFact | None) -> Leave:
+    there, found = facts.destination, facts.lookup
+    if facts.state is State.RUNNING:
+        return _in_progress(facts)
+    if found is None or found.verdict is not Verdict.SEVERAL:
+        return no(f"Nothing to choose from: no check has found several in {there}.")
+    if facts.state not in (State.UNCERTAIN, State.COMPLETED):
+        return no("It is not known to be done, so none of them is kept by a choice.")
+    if facts.reversing:
+        return no("What is being reversed, or may be, comes to its end first.")
+    if facts.permit is not None:
+        return no(f"Another try is allowed already, by {facts.permit.actor}.")
+    if facts.paused_at is not None:
+        return no(f"{there} is paused since {{at}}. An administrator resumes it first.", facts.paused_at)
+    if sitting is None or sitting.verdict is not Verdict.SEVERAL:
+        return no("Choose one waits for a check made by you in the last five minutes.")
+    return yes("The one you choose is kept, and the others are reversed.", sitting.asked_at + SITTING)
+
+
 def _correct(facts: Facts) -> Leave:
+    if facts.reverses:
+        return no("It reverses a record: what was chosen is chosen again, where it came from.")
     if facts.is_correction:
         return no("It is a correction itself: the operation that it corrects is corrected again.")
     if facts.correction in UNFINISHED:

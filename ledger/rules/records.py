@@ -20,6 +20,8 @@ from ledger.rules.states import LIVE, Standing, Verdict
 _BY_REFERENCE: Mapping[str, str] = {}
 TEXT_MAX = 200
 """The longest id, reference or status that is read; the columns hold as much."""
+MORE = ("paid", "sent", "period")
+"""What a record may say besides, for who chooses one of several."""
 
 
 class Unreadable(ValueError):
@@ -42,6 +44,8 @@ class RecordSeen:
     standing: Standing
     occurred_at: datetime | None
     differs: tuple[str, ...] = ()
+    more: tuple[tuple[str, str], ...] = ()
+    """What else its rules read of it, in words: paid, sent, period."""
 
     @property
     def live(self) -> bool:
@@ -59,6 +63,7 @@ class RecordSeen:
             "standing": str(self.standing),
             "occurred_at": None if self.occurred_at is None else self.occurred_at.isoformat(),
             "differs": list(self.differs),
+            **dict(self.more),
         }
 
 
@@ -97,7 +102,13 @@ class Found:
     def content_digest(self) -> str:
         """Digest of the records found, whatever their order; it changes when what is there changes."""
         parts = ("id", "reference", "amount", "currency", "status")
-        rows = sorted([str(record.stored()[part]) for part in parts] for record in self.records)
+        rows = sorted(
+            [
+                *(str(record.stored()[part]) for part in parts),
+                *(f"{name}={said}" for name, said in record.more),
+            ]
+            for record in self.records
+        )
         return hashlib.sha256(canonical(rows)).hexdigest()
 
     def stored(self) -> list[dict[str, object]]:
@@ -155,6 +166,19 @@ def read_status(map: RecordMap, item: object) -> str:
 def shown(status: str) -> str:
     """Return a status as it may be kept and shown; its standing is read from the words as they came."""
     return redact_text(status, limit=TEXT_MAX)
+
+
+def _more(map: RecordMap, item: object) -> tuple[tuple[str, str], ...]:
+    """Read what tells of several records which one to keep; what cannot be read tells nothing."""
+    told = ((name, _said(search(getattr(map, name), item), name)) for name in MORE)
+    return tuple((name, words) for name, words in told if words)
+
+
+def _said(value: object, name: str) -> str:
+    """Write what a record says in words: yes and no, open and closed, or what stands there."""
+    if isinstance(value, bool):
+        return ("closed" if value else "open") if name == "period" else ("yes" if value else "no")
+    return redact_text(str(value), limit=TEXT_MAX) if isinstance(value, str | int | Decimal) else ""
 
 
 def standing_of(map: RecordMap, status: str) -> Standing | None:
@@ -220,6 +244,7 @@ def read_record(map: RecordMap, item: object, *, assumed_currency: str = "") -> 
         standing=standing or Standing.PENDING,
         occurred_at=read_moment(map, item)[0],
         differs=() if standing else ("status",),
+        more=_more(map, item),
     )
 
 

@@ -80,6 +80,8 @@ class CaseKind(StrEnum):
     """What it comes after did not happen, cannot be built on, or is no longer what this was sent after."""
     NEVER_SUBMITTED = "never_submitted"
     """The destination holds it, and Tieout has no operation for it."""
+    BY_HAND = "by_hand"
+    """A record is to be reversed at the destination by people: its rules name no call that does."""
     REPEATED = "repeated"
     """Several runs of one trigger were called successful by their platform; nobody has looked yet."""
 

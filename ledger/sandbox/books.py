@@ -134,10 +134,17 @@ class Books:
 
     def void(self, reference: str) -> dict[str, object] | None:
         """Void an open or processing invoice; None where there is no such one."""
+        return self._reverse(reference, "void", of=("open", "processing"))
+
+    def credit(self, reference: str) -> dict[str, object] | None:
+        """Credit an open or paid invoice in full; None where there is no such one."""
+        return self._reverse(reference, "credited", of=("open", "paid"))
+
+    def _reverse(self, reference: str, status: str, *, of: tuple[str, str]) -> dict[str, object] | None:
         row = self._file.execute(
-            "UPDATE invoices SET status = 'void', updated_at = ? WHERE number = ?"
-            " AND status IN ('open', 'processing') RETURNING *",
-            (self._now(), _number(reference)),
+            "UPDATE invoices SET status = ?, updated_at = ?"
+            " WHERE number = ? AND status IN (?, ?) RETURNING *",
+            (status, self._now(), _number(reference), *of),
         ).fetchone()
         return _invoice(row) if row else None
 
@@ -161,7 +168,7 @@ class Books:
     def effects(self, operation: str) -> list[dict[str, object]]:
         """Every live record that was made for that operation."""
         invoices = self._file.execute(
-            "SELECT * FROM invoices WHERE operation = ? AND status NOT IN ('void', 'declined')"
+            "SELECT * FROM invoices WHERE operation = ? AND status NOT IN ('void', 'declined', 'credited')"
             " ORDER BY number",
             (operation,),
         )

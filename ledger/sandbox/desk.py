@@ -44,13 +44,15 @@ def _route(books: Books, request: Request, *, orders: Orders) -> Answer:
             return _show(books, reference)
         case ["POST", "invoices", reference, "void"]:
             return _void(books, reference)
+        case ["POST", "invoices", reference, "credit"]:
+            return _credit(books, reference)
         case ["POST", "reminders"]:
             return _remind(books, request)
         case [_, "invoices"]:
             return _wrong_method("GET, POST")
         case [_, "invoices", _]:
             return _wrong_method("GET")
-        case [_, "invoices", _, "void"] | [_, "reminders"]:
+        case [_, "invoices", _, "void" | "credit"] | [_, "reminders"]:
             return _wrong_method("POST")
         case _:
             return refuse(404, "not_found", message=f"There is nothing at {request.path}.")
@@ -179,6 +181,15 @@ def _void(books: Books, reference: str) -> Answer:
     if record is None:
         return _unknown(reference)
     return refuse(409, "not_voidable", message=f"{reference} is {record['status']} and cannot be voided.")
+
+
+def _credit(books: Books, reference: str) -> Answer:
+    if credited := books.credit(reference):
+        return tell(200, credited)
+    record = books.invoice(reference)
+    if record is None:
+        return _unknown(reference)
+    return refuse(409, "not_creditable", message=f"{reference} is {record['status']} and cannot be credited.")
 
 
 def _unknown(reference: str) -> Answer:

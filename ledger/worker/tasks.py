@@ -61,7 +61,8 @@ def _heed(operation_id: int, for_s: float, pace: Pace) -> None:
     if operation is None:
         return
     if operation.operation_type.has_lookup:
-        reason = f"{operation.operation_type.destination} told of it."
+        there = operation.operation_type.destination
+        reason = f"{there} told of it." if operation.told_at else "What was reversed is looked at."
         lookups.look(operation, actor="worker", reason=reason, pace=pace)
     else:
         actions.unheard(operation_id)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ledger.rules import money, placeholders
 from ledger.rules.calls import COUNTED, LookupCall, Question, RecordMap
@@ -22,6 +23,7 @@ _KNOWN_IN = {
     "lookup": placeholders.LOOKUP,
     "list": placeholders.LIST,
     "void": placeholders.LOOKUP,
+    "void.credit": placeholders.LOOKUP,
 }
 
 
@@ -33,7 +35,16 @@ def check_calls(part: Part, wrongs: Wrongs, *, key_name: str) -> None:
     _check_wrap(part, wrongs)
     for name in ("lookup", "list"):
         _check_question(part, name, wrongs)
-    _check_json(part.under("void").get("body"), (*part.path, "void", "body"), wrongs)
+    for name in ("void", "void.credit"):
+        _check_json(_under(part, name).get("body"), (*part.path, *name.split("."), "body"), wrongs)
+
+
+def _under(part: Part, name: str) -> Mapping[str, Any]:
+    """Return a call as it was written, also one inside another; empty where there is none."""
+    outer, _, inner = name.partition(".")
+    call = part.under(outer)
+    within = call.get(inner) if inner else call
+    return within if isinstance(within, dict) else {}
 
 
 def check_record(part: Part, wrongs: Wrongs) -> None:
@@ -51,7 +62,7 @@ def check_record(part: Part, wrongs: Wrongs) -> None:
 
 
 def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
-    call, path = part.under(name), (*part.path, name)
+    call, path = _under(part, name), (*part.path, *name.split("."))
     known = _KNOWN_IN[name]
     for place, template in _templates(call, path):
         if unknown := placeholders.unknown(template, known):
@@ -63,7 +74,7 @@ def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
 
 def _check_headers(part: Part, name: str, wrongs: Wrongs, *, key_name: str) -> None:
     """Refuse a value where a header's name says that it is a secret: only its place may stand here."""
-    headers = part.under(name).get("headers")
+    headers = _under(part, name).get("headers")
     for header, value in headers.items() if isinstance(headers, dict) else ():
         ours = header.lower() == key_name.lower() or not isinstance(value, str)
         if ours or not SECRET_HEADERS.search(header) or value.startswith(("env:", "file:")):
@@ -71,7 +82,11 @@ def _check_headers(part: Part, name: str, wrongs: Wrongs, *, key_name: str) -> N
         # What an operation is called is no secret; but Authorization and Cookie carry nothing else.
         if not placeholders.named(value) or re.search("authorization|cookie", header, re.IGNORECASE):
             remedy = "Write env:NAME or file:PATH, and put the value there."
-            wrongs.add((*part.path, name, "headers", header), "A secret never stands in this file.", remedy)
+            wrongs.add(
+                (*part.path, *name.split("."), "headers", header),
+                "A secret never stands in this file.",
+                remedy,
+            )
 
 
 def _templates(call: Mapping[str, object], path: Path) -> Iterator[tuple[Path, str]]:

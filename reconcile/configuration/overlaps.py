@@ -27,7 +27,7 @@ def _destinations(layout: Layout) -> list[str]:
 
 
 def _types(layout: Layout) -> list[str]:
-    kinds = OperationType.objects.select_related("destination")
+    kinds = OperationType.objects.configured().select_related("destination")
     lots = same_records(kind.finds for kind in kinds if not kind.trouble)
     return [
         f"operation types {_and(names)} look for the same records in the same account: a key counts within"

@@ -42,7 +42,7 @@ def check_automation(part: Part, layout: Layout, wrongs: Wrongs) -> None:
 
 def _known_types(layout: Layout) -> dict[str, bool]:
     """Return the operation types of file and database, each with whether it can be listed."""
-    stored = {row.name: bool(row.calls.get("list")) for row in OperationType.objects.all()}
+    stored = {row.name: bool(row.calls.get("list")) for row in OperationType.objects.configured()}
     return stored | {name: "list" in part.raw for name, part in layout.operation_types.items()}
 
 

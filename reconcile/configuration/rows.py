@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import F, Model
 
+from ledger import actions
 from ledger.models import Automation, Destination, Event, OperationType, TieoutNow, Webhook
 from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
@@ -175,7 +176,8 @@ def left_alone(layout: Layout) -> list[str]:
     """Return what is configured and not in this file: it stays as it is."""
     stays = []
     for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK, DISPLAY):
-        names = kind.model._default_manager.order_by("name").values_list("name", flat=True)
+        rows = OperationType.objects.configured() if kind is TYPE else kind.model._default_manager
+        names = rows.order_by("name").values_list("name", flat=True)
         stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
     return stays
 
@@ -196,6 +198,8 @@ def write(one: Change, *, reason: str, actor: str = ACTOR, data: Mapping[str, st
         manager.filter(pk=one.pk).update(**columns, changed_at=TieoutNow())
         if one.kind is DESTINATION and one.touches(LOOKED_AT):
             OperationType.objects.filter(destination=one.pk).update(**UNPROVED)
+        if one.kind is TYPE:
+            actions.follow_rules(OperationType.objects.select_related("destination").get(pk=one.pk))
     section = dotted((one.kind.section, one.name))
     told_of = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one)), **data}
     Event.objects.create(kind="configured", actor=actor, reason=reason, data=told_of)
@@ -319,7 +323,7 @@ def own_lease_s(timeout_s: float) -> float:
 def _followers(found: list[Change], layout: Layout) -> list[Change]:
     """Return types of other files whose lease follows a time-out that this file changes."""
     moved = {one.name: one.columns["connection"]["timeout"] for one in found if ("timeout",) in one.paths}
-    types = OperationType.objects.filter(
+    types = OperationType.objects.configured().filter(
         destination__name__in=moved, performed_by=OperationType.Performer.TIEOUT
     )
     columns = ("label", "noun", "performed_by", "side_effect", "owner", "key_template", "permit_for_s")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from ledger.models import OperationType
 from ledger.rules import keys, money, placeholders
-from ledger.rules.calls import DrillSample, RetryPolicy, SendCall
+from ledger.rules.calls import DrillSample, RecordMap, RetryPolicy, SendCall
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted, split
 from reconcile.configuration.call_checks import check_calls, check_match, check_record
@@ -38,8 +38,21 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_limits(part, contract, layout=layout, wrongs=wrongs)
         _note_shadowed(part, contract, layout)
     _check_sample(part, layout, wrongs)
-    if "void" in part.raw:
-        layout.notes.append(f"{dotted((*part.path, 'void'))} is kept; reversing is a task for people yet.")
+    _note_unseen_void(part, layout)
+
+
+def _note_unseen_void(part: Part, layout: Layout) -> None:
+    """Say where nobody could see that a record was reversed, short of its being gone."""
+    record = part.get("record", RecordMap)
+    if "void" in part.raw and "lookup" not in part.raw:
+        layout.notes.append(
+            f"{dotted((*part.path, 'void'))} is used by drills alone: several are found by a lookup."
+        )
+    elif "void" in part.raw and record is not None and not record.void_statuses:
+        layout.notes.append(
+            f"{dotted((*part.path, 'record', 'void_statuses'))} is missing: a record counts as reversed only "
+            "once it is there no more."
+        )
 
 
 def contract_of(part: Part, layout: Layout) -> Contract | None:
@@ -87,6 +100,9 @@ def _check_fixed(part: Part, wrongs: Wrongs) -> None:
     row = OperationType.objects.filter(name=part.name).select_related("destination").first()
     now = {"performed_by": row.performed_by, "destination": row.destination.name} if row else {}
     changed = {name: value for name, value in now.items() if part.raw.get(name, value) != value}
+    if row is not None and row.reverses_id is not None:
+        what = f"{part.name} reverses what {row.reverses} makes; its rules are those."
+        wrongs.add(part.path, what, "Give the type another name.")
     if row is None or not changed:
         return
     OperationType.objects.select_for_update().get(pk=row.pk)

@@ -105,7 +105,7 @@ def source(automation: str, type_name: str, *, system: str = "") -> Source:
     for name in (automation, system or automation):
         if not name.strip() or len(name) > 100 or not name.isprintable():
             raise Malformed("An automation and a source system have names of 1 to 100 characters.")
-    kind = OperationType.objects.select_related("destination").filter(name=type_name).first()
+    kind = OperationType.objects.configured().select_related("destination").filter(name=type_name).first()
     if kind is None:
         known = ", ".join(OperationType.objects.order_by("name").values_list("name", flat=True)) or "none"
         raise NotFound(f'There is no operation type "{type_name}". Known types: {known}.')

@@ -26,7 +26,7 @@ RECORDS, OUTCOMES, KEYS = "ledger/test_records.py", "ledger/test_outcomes.py", "
 ACCESS, ROUTES, PACING = "ledger/test_access.py", "ledger/test_routes.py", "ledger/test_pacing.py"
 HEARD, REGISTER, OUTBOX = "ledger/test_events_heard.py", "ledger/test_register.py", "ledger/test_outbox.py"
 FILES, WORDS = "ledger/test_file_connector.py", "review/test_configured_words.py"
-CLAIMS = "ledger/test_drill_claims.py"
+CLAIMS, REVERSALS = "ledger/test_drill_claims.py", "ledger/test_reversals.py"
 SCHEDULE = "reconcile/test_scheduling.py"
 SHOWN: dict[str, dict[str, str]] = {
     DESTINATION: {
@@ -138,6 +138,10 @@ SHOWN: dict[str, dict[str, str]] = {
         "done_statuses": f"{RECORDS}::test_without_done_statuses_every_status_but_the_others_is_done",
         "void_statuses": f"{RECORDS}::test_only_void_records_are_a_difference_not_absence",
         **dict.fromkeys(
+            ("paid", "sent", "period"),
+            f"{RECORDS}::test_what_tells_several_apart_is_read_in_words_and_is_a_part_of_what_was_found",
+        ),
+        **dict.fromkeys(
             ("occurred_at", "time_format", "timezone"),
             "ledger/test_moments.py::test_a_time_is_placed_as_the_rules_say",
         ),
@@ -200,6 +204,11 @@ SHOWN: dict[str, dict[str, str]] = {
         "last_failure": f"{REGISTER}::test_where_the_last_failure_goes",
     },
     "`.void`": {
+        **dict.fromkeys(
+            ("method", "path"),
+            f"{REVERSALS}::test_the_one_that_is_chosen_is_kept_and_the_others_are_void_and_that_is_proved",
+        ),
+        "credit": f"{REVERSALS}::test_what_cannot_be_voided_is_credited_where_the_rules_say_how",
         "headers": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
         "body": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
         "body_as": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
@@ -225,8 +234,6 @@ SHOWN: dict[str, dict[str, str]] = {
     },
 }
 KEPT = {
-    ("`.void`", "method"),
-    ("`.void`", "path"),
     ("`[plans.NAME]`", "recipients"),
     (PAGING, "size"),
 }

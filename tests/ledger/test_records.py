@@ -366,3 +366,21 @@ def test_a_reference_may_be_put_together_from_a_records_fields() -> None:
     together = BOOKS.model_copy(update={"reference": "join('/', ['order', shop, to_string(order), 'v1'])"})
     assert found(invoice(shop="webshop", order=483), map=together).verdict is Verdict.ONE_MATCH
     assert found(invoice(shop="webshop", order=4830), map=together).verdict is Verdict.ABSENT
+
+
+def test_what_tells_several_apart_is_read_in_words_and_is_a_part_of_what_was_found() -> None:
+    told = BOOKS.model_copy(update={"paid": "amount_paid", "sent": "mailed_at", "period": "locked"})
+    seen = [
+        read_record(told, invoice(1, amount_paid=Decimal("400.00"), mailed_at="Friday", locked=True)),
+        read_record(told, invoice(1, amount_paid=False, mailed_at=True, locked=False)),
+        read_record(told, invoice(1, amount_paid={}, mailed_at=None)),
+    ]
+    assert [dict(one.more) for one in seen] == [
+        {"paid": "400.00", "sent": "Friday", "period": "closed"},
+        {"paid": "no", "sent": "yes", "period": "open"},
+        {},
+    ]
+    assert seen[0].stored()["period"] == "closed"
+    digests = {Found(Verdict.ONE_MATCH, complete=True, records=(one,)).content_digest for one in seen}
+    assert len(digests) == 3, "what is paid meanwhile is something else"
+    assert seen[2].more == read_record(BOOKS, invoice(1)).more

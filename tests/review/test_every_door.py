@@ -148,6 +148,13 @@ def fell_silent(place: Place, name: str) -> tuple[Operation, Form]:
     return operation, form
 
 
+def doubled(place: Place, name: str) -> tuple[Operation, Form]:
+    operation = place.durban.silent(place.number())
+    found = stories.several(operation, "INV-1", "INV-2")
+    operation = place.durban.looked(operation, found, actor=name)
+    return operation, {"keep": "INV-1", "seen": found.content_digest}
+
+
 def asked(place: Place, name: str, *, maker: str = "eve") -> tuple[Operation, Form]:
     operation, form = fell_silent(place, name)
     ask = {"command_id": str(uuid.uuid4()), "reason": "Nothing is there.", **form}
@@ -292,6 +299,7 @@ DOORS: dict[str, Door] = {
     f"{OPERATION}did-not-happen/": Door(by("did-not-happen", absent), may=DECIDE),
     f"{OPERATION}cancel/": Door(by("cancel", waiting), may=DECIDE),
     f"{OPERATION}correct/": Door(by("correct", written_anew), may=DECIDE),
+    f"{OPERATION}choose/": Door(by("choose", doubled), may=DECIDE),
     f"{OPERATION}override/": Door(by("override", fell_silent), may=DECIDE),
     f"{OPERATION}approve/": Door(by("approve", asked), may=APPROVE),
     f"{OPERATION}refuse/": Door(by("refuse", asked), may=APPROVE),

@@ -42,7 +42,7 @@ class Command(BaseCommand):
         destination = Destination.objects.filter(name=options["destination"]).first()
         if destination is None:
             raise CommandError(f'"{options["destination"]}" is not a destination; run configure first.')
-        kinds = destination.types.order_by("name")
+        kinds = destination.types.configured().order_by("name")
         if options["type"]:
             kinds = kinds.filter(name=options["type"])
         verdicts = [

@@ -74,7 +74,7 @@ class Command(BaseCommand):
                 except TieoutError as error:
                     refused.append(error.detail)
             return found
-        every = OperationType.objects.select_related("destination").order_by("name")
+        every = OperationType.objects.configured().select_related("destination").order_by("name")
         why = {kind: running.refusal(kind) for kind in every if kind.by_tieout}
         allowed = [kind for kind, refusal in why.items() if not refusal]
         if not allowed:

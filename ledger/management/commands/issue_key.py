@@ -103,7 +103,7 @@ def _checked_name(name: str) -> str:
 
 
 def _check_types(types: list[str]) -> None:
-    known = sorted(OperationType.objects.values_list("name", flat=True))
+    known = sorted(OperationType.objects.configured().values_list("name", flat=True))
     wrong = []
     for name in types:
         if name not in known:

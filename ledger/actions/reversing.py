@@ -1,0 +1,246 @@
+"""Reverse one record of several: an operation of its own, linked to the one that has too many."""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from ledger.actions.changing import change, locked, void_asked
+from ledger.actions.holding import cancel_locked, close_locked, hold_locked, tie_corrected, void_permit
+from ledger.actions.submission import Prepared, digest_keys, key_for
+from ledger.models import Choice, Event, Operation, OperationType, TieoutNow
+from ledger.rules import digests
+from ledger.rules.errors import LostRace
+from ledger.rules.keys import MAX_LENGTH
+from ledger.rules.redaction import redact_text
+from ledger.rules.reversals import CREDIT, VOID, Chosen, calls_of
+from ledger.rules.states import CaseKind, State
+
+OWN_LEASE_MARGIN_S = 10
+BY_HAND = "Its rules name no call that reverses it: people do so at the destination, and a check closes it."
+LOCK_TRIES = 5
+"""How often they are taken anew, where others were made while they were waited for."""
+STANDS_BACK = "A newer choice stands in its place."
+WAYS = {VOID: ("Void", "void"), CREDIT: ("Credit", "credit note")}
+"""What is said of each way: what it does, and what it makes."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Who lets a record be reversed and why, and until when that can be undone; None: it goes at once."""
+
+    actor: str
+    reason: str
+    go_at: datetime | None = None
+    command_id: uuid.UUID | None = None
+
+
+def type_for(kind: OperationType, way: str) -> OperationType:
+    """Return the type of operations that reverse what this one makes, by its rules as they are now."""
+    columns = _columns(kind, way)
+    found, made = OperationType.objects.get_or_create(
+        reverses=kind, name=f"{kind.name[:93]}.{way}", defaults=columns
+    )
+    changed = {name for name, value in columns.items() if getattr(found, name) != value}
+    if changed and not made:
+        unproved = {"lookup_proved_at": None, "lookup_changed_at": TieoutNow()} if "calls" in changed else {}
+        OperationType.objects.filter(pk=found.pk).update(**columns, **unproved, changed_at=TieoutNow())
+    return OperationType.objects.select_related("destination").get(pk=found.pk)
+
+
+def follow_rules(kind: OperationType) -> None:
+    """Let the types that reverse what this one makes follow its rules."""
+    for name in kind.reversals.values_list("name", flat=True):
+        type_for(kind, name.rpartition(".")[2])
+
+
+def _columns(kind: OperationType, way: str) -> dict[str, Any]:
+    does, noun = WAYS[way]
+    timeout_s = kind.destination.reach.timeout_s
+    same = ("permit_for_s", "payload_keep_s", "owner", "contract", "retry", "review", "destination")
+    return {name: getattr(kind, name) for name in same} | {
+        "label": f"{does} {kind.noun}",
+        "noun": noun,
+        "performed_by": OperationType.Performer.TIEOUT,
+        "lease_s": kind.lease_s if kind.by_tieout else 2 * timeout_s + OWN_LEASE_MARGIN_S,
+        "calls": calls_of(kind.how, way).stored(),
+    }
+
+
+@contextmanager
+def locked_with_reversals(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
+    """Hold an operation and what reverses its records, these first, as their own completion does."""
+    for _ in range(LOCK_TRIES):
+        seen = list(_standing(operation_id))
+        with ExitStack() as stack:
+            for pk in seen:
+                stack.enter_context(locked(pk))
+            operation, now = stack.enter_context(locked(operation_id))
+            if list(_standing(operation_id)) == seen:
+                yield operation, now
+                return
+    raise LostRace("What reverses its records changes all the time; read the operation again.")
+
+
+def _standing(operation_id: int) -> Iterator[int]:
+    made = Operation.objects.filter(reverses=operation_id, corrected_at=None)
+    return made.order_by("pk").values_list("pk", flat=True).iterator()
+
+
+def chosen_for(reversal: Operation) -> Chosen:
+    """Return what the latest choice says of the record that a reversal is of; LostRace where nothing."""
+    choice = Choice.objects.filter(operation=reversal.reverses_id).select_related("lookup").last()
+    records = choice.lookup.records if choice is not None else []
+    goes = next((record for record in records if record["id"] == reversal.reversed_reference), None)
+    if choice is None or goes is None:
+        raise LostRace("What it reverses was chosen anew.")
+    return Chosen(choice.kept, goes)
+
+
+def make(
+    operation: Operation, record: Mapping[str, Any], way: str, *, told: Told, now: datetime
+) -> Operation:
+    """Make the operation that reverses one record; without a call for it, a task for people."""
+    kind = type_for(operation.operation_type, way)
+    prepared = _prepared(operation, record, kind, way)
+    calls = kind.how.send is not None
+    made = _insert(operation, prepared, record, way=way, go_at=(told.go_at or now) if calls else None)
+    Event.objects.create(
+        operation=made,
+        kind="accepted",
+        actor=told.actor,
+        reason=told.reason,
+        state_to=State.PENDING,
+        command_id=told.command_id,
+        revision=made.revision,
+        data={"reverses": str(operation.uid), "record": record["id"]},
+    )
+    if not calls:
+        hold_locked(made, CaseKind.BY_HAND, actor="policy", reason=BY_HAND, now=now)
+    return made
+
+
+def _prepared(operation: Operation, record: Mapping[str, Any], kind: OperationType, way: str) -> Prepared:
+    said = record.get("amount")
+    amount = operation.amount if said is None else Decimal(said)
+    currency = (record.get("currency") or operation.currency) if amount is not None else ""
+    payload = {"operation": operation.key, "record": record["id"], "way": way}
+    digest = digests.payload_digest(
+        digest_keys(), payload, type=kind.name, amount=amount, currency=currency or None
+    )
+    key = _free_key(operation, kind, f"{way}/{record['id']}")
+    return Prepared(uuid.uuid4(), kind, key, amount, currency, payload, digest, kept=True)
+
+
+def _free_key(operation: Operation, kind: OperationType, name: str) -> str:
+    """Return a key that tells what is reversed; one that was given up before is not used again."""
+    key = f"{operation.key}/{name}"
+    if len(key) > MAX_LENGTH - 4:
+        key = f"{operation.uid}/{name}"[: MAX_LENGTH - 4]
+    taken = Operation.objects.filter(operation_type=kind)
+    number = 1
+    while taken.filter(key=key if number == 1 else f"{key}/{number}").exists():
+        number += 1
+    return key if number == 1 else f"{key}/{number}"
+
+
+def _insert(
+    operation: Operation, prepared: Prepared, record: Mapping[str, Any], *, way: str, go_at: datetime | None
+) -> Operation:
+    kind = prepared.operation_type
+    name = operation.description or operation.key
+    try:
+        with transaction.atomic():
+            return Operation.objects.create(
+                uid=prepared.uid,
+                operation_type=kind,
+                key=prepared.key,
+                state=State.PENDING,
+                description=redact_text(f"{WAYS[way][0]} {record['id']} · {name}"),
+                subject=operation.subject,
+                amount=prepared.amount,
+                currency=prepared.currency,
+                source_system=operation.source_system,
+                source_reference=operation.source_reference,
+                source_version=operation.source_version,
+                payload_digest=prepared.payload_digest,
+                leaf_digests=prepared.leaf_digests(),
+                payload_sealed=prepared.sealed(),
+                idempotency_key=key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
+                next_try_at=go_at,
+                reverses=operation,
+                reversed_reference=record["id"],
+            )
+    except IntegrityError:
+        raise LostRace("It is being reversed already; read the operation again.") from None
+
+
+def retire(reversal: Operation, *, told: Told, now: datetime, reason: str = STANDS_BACK) -> None:
+    """Let a locked reversal stand back: it never runs again, and its case is answered."""
+    void_permit(reversal, reason, now=now)
+    void_asked(reversal, reason)
+    if reversal.state == State.PENDING:
+        cancel_locked(reversal, actor=told.actor, reason=told.reason, now=now)
+    change(
+        reversal,
+        kind="stood_back",
+        actor=told.actor,
+        reason=told.reason,
+        command_id=told.command_id,
+        corrected_at=now,
+    )
+    close_locked(reversal, actor="policy", reason=reason, now=now)
+
+
+def credit_instead(barred: Operation, now: datetime) -> bool:
+    """Credit what the destination refuses to void, where its rules say how; False where they do not.
+
+    Whoever chose has read that it may come to this; the void stands back.
+    """
+    how = barred.operation_type.how.void
+    if barred.reverses_id is None or how is None or how.credit is None:
+        return False
+    there = barred.operation_type.destination.title
+    told = Told("policy", f"{there} refuses to void it: it is credited instead.")
+    goes = chosen_for(barred).goes
+    retire(barred, told=told, now=now, reason=told.reason)
+    original = Operation.objects.select_related("operation_type__destination").get(pk=barred.reverses_id)
+    make(original, goes, CREDIT, told=told, now=now)
+    return True
+
+
+def tie(done: Operation, now: datetime) -> None:
+    """Tie what is locked and has just completed to what it corrects or reverses, or to its corrections."""
+    tie_corrected(done, now)
+    _tie_reversed(done)
+
+
+def _tie_reversed(done: Operation) -> None:
+    """Tell an operation that a locked reversal of one of its records is done, and have it looked at.
+
+    It is looked at once nothing more is under way; only what that finds says that one is left.
+    """
+    if done.reverses_id is None or done.corrected_at is not None:
+        return
+    with locked(done.reverses_id) as (operation, now):
+        change(
+            operation,
+            kind="reversed",
+            actor="policy",
+            reason=f"{done.reversed_reference} is reversed by {done.key}.",
+            data={"reversal": str(done.uid), "reference": done.reversed_reference},
+            told_look_at=operation.told_look_at if under_way(operation).exists() else now,
+        )
+
+
+def under_way(operation: Operation) -> QuerySet[Operation]:
+    """Return what reverses its records by itself, now or soon: neither done, nor failed, nor held."""
+    return operation.reversals.filter(corrected_at=None, held_at=None).filter(
+        state__in=[State.PENDING, State.RUNNING, State.UNCERTAIN]
+    )

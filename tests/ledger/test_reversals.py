@@ -1,0 +1,405 @@
+"""One of several is kept, the others are reversed: each by an operation of its own, and all of it by proof.
+
+| the void of one record             | its operation                    | the record there |
+|------------------------------------|----------------------------------|------------------|
+| answered                           | completed                        | void             |
+| answer lost                        | uncertain, looked up, completed  | void, once       |
+| request lost                       | uncertain, looked up, failed     | stands           |
+| refused, a credit is declared      | failed; a credit takes its place | credited         |
+| refused, none is                   | failed: refused, for people      | stands           |
+| changed since it was chosen        | pending: differs, nothing sent   | stands           |
+| the kept one is gone               | pending: differs, nothing sent   | stands           |
+| no call for it                     | pending: by hand, for people     | stands           |
+| reversed there by hand after that  | completed                        | void             |
+"""
+
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.db.models import F
+
+from ledger import actions
+from ledger.destinations import lookups, sending
+from ledger.models import Approval, Choice, Operation, OperationType
+from ledger.rules import errors
+from ledger.rules.decisions import Next
+from ledger.rules.states import State
+from tests.databases import Clock
+from tests.ledger.finds import standing
+from tests.ledger.sessions import at_once
+from tests.ledger.trails import kinds, sound
+from tests.sandboxes import Sandbox, running_sandbox
+from tests.stories import CALLS, Durban
+
+VOID: dict[str, Any] = {"path": "/invoices/{destination_reference}/void"}
+CREDIT: dict[str, Any] = {"path": "/invoices/{destination_reference}/credit"}
+REJECTS = {"when": {"rejected": "error.code == 'not_voidable'"}}
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    with running_sandbox(tmp_path_factory.mktemp("books")) as running:
+        yield running
+
+
+class Several:
+    """Order 471 has several invoices, made by others; our own request was lost."""
+
+    order = 470
+
+    def __init__(self, clock: Clock, books: Sandbox, *, void: dict[str, Any] | None = VOID) -> None:
+        self.clock, self.books = clock, books
+        self.durban = Durban(clock, books.url)
+        kind = self.durban.invoice
+        record = CALLS["record"] | {"void_statuses": ["void", "credited"], "paid": "amount_paid"}
+        kind.calls = CALLS | {"record": record} | ({"void": void} if void else {})
+        kind.contract = kind.contract | REJECTS
+        kind.save(update_fields=["calls", "contract"])
+
+    def __call__(self, count: int = 4, amount: str = "865.00") -> Operation:
+        Several.order += 1
+        operation = self.durban.silent(Several.order, amount)
+        for _ in range(count):
+            invoice = {"total": amount, "currency": "ZAR", "metadata": {"operation": operation.key}}
+            assert self.books.call("POST", "/invoices", body=invoice).status == 201
+        self.clock.advance(60)
+        return self.looked(operation)
+
+    def looked(self, operation: Operation, actor: str = "ann") -> Operation:
+        lookups.look(self.durban.again(operation), actor=actor, reason="A look.")
+        return self.durban.again(operation)
+
+    def there(self, operation: Operation) -> dict[str, str]:
+        """Every record with its status."""
+        listed = self.books.call("GET", f"/invoices?reference={operation.key}").json["data"]
+        return {record["id"]: record["status"] for record in sorted(listed, key=lambda one: one["id"])}
+
+    def write(self, record: str, status: str) -> None:
+        """Somebody does this at the destination."""
+        with closing(sqlite3.connect(self.books.file)) as file, file:
+            file.execute(
+                "UPDATE invoices SET status = ? WHERE number = ?", (status, record.partition("-")[2])
+            )
+
+    def choose(self, operation: Operation, keep: str = "", **changes: Any) -> Choice | Approval:
+        seen = operation.lookups.order_by("-id")[0].content_digest
+        asked: dict[str, Any] = {
+            "actor": "ann",
+            "reason": "The others are repeats.",
+            "command_id": uuid.uuid4(),
+        }
+        asked |= {"keep": keep or next(iter(self.there(operation))), "seen": seen}
+        return actions.choose(operation.pk, **(asked | changes))
+
+    def work(self, *, rounds: int = 6, after_s: float = 31) -> None:
+        """Send and look as the worker does, until nothing more is due."""
+        for _ in range(rounds):
+            self.clock.advance(after_s)
+            now, ours = self.clock.now(), Operation.objects.by_tieout()
+            due = [one.pk for one in ours.due(now) | ours.permitted(now)]
+            doubts = [one.pk for one in Operation.objects.to_look_up(now)]
+            for pk in due:
+                sending.send(pk)
+            for pk in doubts:
+                if actions.settle(pk, actor="worker").next is Next.LOOK:
+                    self.looked(Operation(pk=pk), "worker")
+            told = list(Operation.objects.told_of(self.clock.now()))
+            for one in told:
+                self.looked(one, "worker")
+            if not (due or doubts or told):
+                return
+
+
+@pytest.fixture
+def several(clock: Clock, books: Sandbox) -> Iterator[Several]:
+    yield Several(clock, books)
+    books.clear_faults()
+
+
+def reversals(operation: Operation) -> dict[str, str]:
+    """How each reversal stands, by its record; those that stand back in brackets."""
+    made = operation.reversals.order_by("pk")
+    return {
+        f"({one.reversed_reference})" if one.corrected_at else one.reversed_reference: standing(one)
+        for one in made
+    }
+
+
+def of(operation: Operation, record: str) -> Operation:
+    return operation.reversals.select_related("operation_type__destination").get(
+        reversed_reference=record, corrected_at=None
+    )
+
+
+def test_the_one_that_is_chosen_is_kept_and_the_others_are_void_and_that_is_proved(several: Several) -> None:
+    operation = several()
+    first, second, *rest = several.there(operation)
+    choice = several.choose(operation, second)
+    assert isinstance(choice, Choice)
+    assert (choice.kept, choice.reversed, f"{choice.amount}") == (second, [first, *rest], "2595.00")
+    sending.send(of(operation, first).pk)
+    assert several.there(operation)[first] == "open", "for ten seconds nothing goes out"
+    several.work()
+    assert several.there(operation) == {first: "void", second: "open", **dict.fromkeys(rest, "void")}
+    assert reversals(operation) == dict.fromkeys([first, *rest], "completed")
+    done = sound(operation)
+    assert (standing(done), done.destination_reference, done.evidence) == ("completed", second, "lookup")
+    for one in operation.reversals.all():
+        assert (one.destination_reference, one.evidence) == (one.reversed_reference, "answer")
+        assert several.books.deliveries(one.idempotency_key) == 1
+        assert kinds(one)[:4] == ["accepted", "claimed", "looked", "started"], "it looks before it goes"
+    assert [event.kind for event in operation.events.filter(kind__in=["chosen", "reversed"])] == [
+        "chosen",
+        *["reversed"] * 3,
+    ]
+
+
+def test_one_click_is_one_choice_and_nothing_is_chosen_beside_it(several: Several) -> None:
+    operation = several(3)
+    command = uuid.uuid4()
+
+    def click() -> str:
+        return str(several.choose(operation, command_id=command).uid)
+
+    assert len(set(at_once([click] * 4))) == 1
+    refusals: list[tuple[str, dict[str, Any]]] = [
+        ("comes to its end first", {}),
+        ("used for something else", {"command_id": command, "actor": "bob"}),
+    ]
+    for words, changes in refusals:
+        with pytest.raises(errors.TieoutError, match=words):
+            several.choose(operation, **changes)
+    assert (Choice.objects.count(), operation.reversals.count()) == (1, 2)
+    actions.undo_choice(operation.pk, actor="ann", reason="Not that one.", command_id=uuid.uuid4())
+    several.work(rounds=2)
+    assert set(several.there(operation).values()) == {"open"}, "what is undone does not go"
+    operation = several.looked(operation)
+    last = [*several.there(operation)][-1]
+    several.choose(operation, last)
+    several.work()
+    assert [*several.there(operation).values()] == ["void", "void", "open"]
+    assert (standing(operation), several.durban.again(operation).destination_reference) == ("completed", last)
+
+
+def test_nothing_is_chosen_by_what_was_not_seen(several: Several) -> None:
+    operation = several(2)
+    first, second = several.there(operation)
+    refusals: list[tuple[str, dict[str, Any]]] = [
+        ("check made by you", {"actor": "bob"}),
+        ("does not stand there", {"keep": "INV-1"}),
+        ("has changed since you chose", {"seen": "another"}),
+        ("Give a reason", {"reason": " "}),
+    ]
+    for words, changes in refusals:
+        with pytest.raises(errors.TieoutError, match=words):
+            several.choose(operation, **changes)
+    several.write(second, "void")
+    assert standing(several.looked(operation)) == "completed"
+    with pytest.raises(errors.NotNow, match="no check has found several"):
+        several.choose(operation, first)
+    assert not Choice.objects.exists()
+
+
+def test_a_lost_answer_is_looked_up_and_a_lost_request_is_not_sent_again_unseen(several: Several) -> None:
+    several.durban.invoice.destination.connection |= {"timeout": 1}
+    several.durban.invoice.destination.save(update_fields=["connection"])
+    operation = several(3)
+    _, second, third = several.there(operation)
+    several.choose(operation)
+    several.books.faults("drop_after", f"{second}/void")
+    several.books.faults("drop_before", f"{third}/void")
+    several.work(rounds=1, after_s=11)
+    assert {one.state for one in operation.reversals.all()} == {State.UNCERTAIN}
+    several.work()
+    assert reversals(operation) == {second: "completed", third: "failed: absent"}
+    assert several.there(operation)[third] == "open"
+    assert standing(operation) == "uncertain: several"
+    lost = of(operation, third)
+    several.looked(lost)
+    actions.permit(lost.pk, actor="ann", reason="It was lost.", command_id=uuid.uuid4())
+    several.work()
+    assert (reversals(operation)[third], standing(operation)) == ("completed", "completed")
+    assert several.books.deliveries(of(operation, second).idempotency_key) == 1
+
+
+def test_a_worker_that_dies_between_two_voids_leaves_each_in_a_stated_state(several: Several) -> None:
+    operation = several(3)
+    _, second, third = several.there(operation)
+    several.choose(operation)
+    several.clock.advance(11)
+    dead = actions.claim_to_send(of(operation, second).pk, actor="worker")
+    assert dead is not None
+    found = lookups.ask(dead.operation)
+    assert actions.before_send(dead, found=found, asked_at=several.clock.now(), actor="worker")
+    actions.start(dead.attempt.uid, token=dead.token, start_id=uuid.uuid4(), actor="worker")
+    several.books.call("POST", f"/invoices/{second}/void")  # and the worker is no more
+    sending.send(of(operation, third).pk)
+    assert (reversals(operation)[second], reversals(operation)[third]) == ("running", "completed")
+    several.clock.advance(61)
+    actions.expire(of(operation, second).pk, actor="worker")
+    several.work()
+    assert set(reversals(operation).values()) == {"completed"}
+    assert (standing(operation), several.there(operation)[second]) == ("completed", "void")
+
+
+def test_what_was_paid_or_changed_since_is_not_reversed_and_is_chosen_anew(several: Several) -> None:
+    operation = several(3)
+    first, second, third = several.there(operation)
+    several.choose(operation)
+    several.write(second, "paid")
+    several.work(rounds=2)
+    assert reversals(operation) == {second: "pending: differs", third: "completed"}
+    assert several.books.deliveries(of(operation, second).idempotency_key) == 0
+    assert "paid" in of(operation, second).lookups.latest("id").why
+    operation = several.looked(operation)
+    several.choose(operation, second)
+    assert reversals(operation) == {f"({second})": "failed", third: "completed", first: "pending"}
+    several.work()
+    assert several.there(operation) == {first: "void", second: "paid", third: "void"}
+    assert (standing(operation), several.durban.again(operation).destination_reference) == (
+        "completed",
+        second,
+    )
+
+
+def test_where_the_kept_one_is_gone_nothing_more_is_reversed(several: Several) -> None:
+    operation = several(2)
+    first, second = several.there(operation)
+    several.choose(operation)
+    several.write(first, "void")
+    several.work(rounds=2)
+    assert (reversals(operation), several.there(operation)[second]) == ({second: "pending: differs"}, "open")
+    assert standing(several.looked(operation)) == "completed", "the other one is what is left"
+
+
+def test_what_cannot_be_voided_is_credited_where_the_rules_say_how(clock: Clock, books: Sandbox) -> None:
+    several = Several(clock, books, void=VOID | {"credit": CREDIT})
+    operation = several(3)
+    first, second, third = several.there(operation)
+    several.write(second, "paid")
+    several.choose(several.looked(operation), first)
+    several.work()
+    assert several.there(operation) == {first: "open", second: "credited", third: "void"}
+    assert reversals(operation) == {f"({second})": "failed", second: "completed", third: "completed"}
+    assert of(operation, second).operation_type.name == "invoice.create.credit"
+    assert standing(operation) == "completed"
+
+
+def test_else_it_is_a_task_for_people_which_a_check_closes(several: Several) -> None:
+    operation = several(2)
+    first, second = several.there(operation)
+    several.write(second, "paid")
+    several.choose(several.looked(operation), first)
+    several.work(rounds=2)
+    assert reversals(operation) == {second: "failed: refused"}
+    several.write(second, "void")
+    several.looked(of(operation, second))
+    several.work(rounds=1)
+    assert (reversals(operation), standing(operation)) == ({second: "completed"}, "completed")
+    sound(of(operation, second))
+
+
+def test_without_a_call_it_is_a_task_at_once(clock: Clock, books: Sandbox) -> None:
+    several = Several(clock, books, void=None)
+    operation = several(2)
+    first, second = several.there(operation)
+    several.choose(operation, first)
+    several.work(rounds=2)
+    assert (reversals(operation), several.there(operation)[second]) == ({second: "pending: by_hand"}, "open")
+    several.write(second, "void")
+    several.looked(of(operation, second), "bob")
+    several.work(rounds=1)
+    assert (reversals(operation), standing(operation)) == ({second: "completed"}, "completed")
+
+
+def test_above_the_limit_of_what_goes_two_people_choose(several: Several) -> None:
+    several.durban.invoice.review |= {"four_eyes_above": {"ZAR": "1000.00"}}
+    several.durban.invoice.save(update_fields=["review"])
+    operation = several(3)
+    first, second, third = several.there(operation)
+    asked = several.choose(operation)
+    assert isinstance(asked, Approval)
+    assert (asked.action, asked.data["kept"], asked.data["amount"]) == ("choose", first, "1730.00")
+    assert not operation.reversals.exists()
+
+    def approve(actor: str) -> str:
+        actions.approve(asked.uid, actor=actor, reason="", command_id=uuid.uuid4())
+        return "approved"
+
+    for actor, words in (("ann", "asked for it yourself"), ("bob", "check made by you")):
+        with pytest.raises(errors.NotNow, match=words):
+            approve(actor)
+    several.looked(operation, "bob")
+    assert approve("bob") == "approved"
+    choice = Choice.objects.get()
+    assert (choice.actor, choice.approval) == ("ann", asked)
+    several.work()
+    assert several.there(operation) == {first: "open", second: "void", third: "void"}
+    small = several(2, "600.00")
+    assert isinstance(several.choose(small), Choice), "what two have agreed on does not count"
+    assert isinstance(several.choose(several(2, "600.00")), Approval), "with the one before, it is above"
+    again = several(2, "2000.00")
+    request = several.choose(again)
+    assert isinstance(request, Approval)
+    several.write([*several.there(again)][1], "void")
+    several.looked(again, "bob")
+    request.refresh_from_db()
+    assert request.answer == "voided"
+
+
+def test_the_database_keeps_what_is_kept(several: Several) -> None:
+    operation = several(3)
+    first, second, third = several.there(operation)
+    choice = several.choose(operation)
+    assert isinstance(choice, Choice)
+    waiting = of(operation, second)
+    columns = {
+        field.name: getattr(waiting, field.name)
+        for field in Operation._meta.concrete_fields
+        if field.name not in ("id", "uid", "key", "changed_at", "accepted_at")
+    }
+    made: dict[str, Any] = {"operation": operation, "reversed": [second], "actor": "eve", "reason": "Mine."}
+    made |= {"command_id": uuid.uuid4(), "lookup": choice.lookup}
+
+    def insert(**changes: Any) -> None:
+        Operation.objects.create(**(columns | {"key": str(uuid.uuid4())} | changes))
+
+    sending.send(waiting.pk)
+    several.clock.advance(11)
+    sending.send(waiting.pk)
+    assert several.there(operation)[second] == "void"
+    limits = {"review": {"four_eyes_above": {"ZAR": "10.00"}}}
+    OperationType.objects.filter(pk=operation.operation_type_id).update(**limits)
+    attacks: list[tuple[Callable[[], object], str]] = [
+        (lambda: insert(reversed_reference=first), "only what was chosen to go"),
+        (lambda: insert(reversed_reference="INV-9"), "only what was chosen to go"),
+        (lambda: insert(), "operation_one_reversal"),
+        (lambda: insert(operation_type=operation.operation_type), "of a type that reverses"),
+        (lambda: Operation.objects.filter(pk=waiting.pk).update(reversed_reference=third), "never changes"),
+        (
+            lambda: Operation.objects.filter(pk=operation.pk).update(
+                reverses=waiting, reversed_reference=third
+            ),
+            "never changes",
+        ),
+        (lambda: Choice.objects.filter(pk=choice.pk).update(kept=second), "refused"),
+        (lambda: Choice.objects.filter(pk=choice.pk).delete(), "refused"),
+        (lambda: Choice.objects.create(**made, kept=second), "one is kept"),
+        (lambda: Choice.objects.create(**(made | {"reversed": [first]}), kept=second), "is not kept"),
+        (lambda: Choice.objects.create(**(made | {"amount": 11, "currency": "ZAR"}), kept=first), "by two"),
+    ]
+    for attack, words in attacks:
+        with pytest.raises(DatabaseError, match=words), transaction.atomic():
+            attack()
+    OperationType.objects.filter(pk=operation.operation_type_id).update(review={"due": "4h"})
+    # A choice by other hands than ours keeps the one whose void waits: no try of it begins.
+    Choice.objects.create(**(made | {"reversed": [first]}), kept=third)
+    with pytest.raises(DatabaseError, match="only what was chosen to go"), transaction.atomic():
+        Operation.objects.filter(reversed_reference=third).update(
+            state="running", lease_until=several.clock.now(), revision=F("revision") + 1
+        )
