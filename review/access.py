@@ -37,19 +37,20 @@ Right = Literal[
     "redeliver",
     "people",
     "propose",
+    "deputise",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
     {
         *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "choose", "ask"),
-        *("assign", "comment"),
+        *("assign", "comment", "deputise"),
     }
 )
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
     "approver": _REVIEWER | {"approve", "hand_over"},
-    "administrator": frozenset({"look", "resume", "redeliver", "hand_over", "people", "propose"}),
+    "administrator": frozenset({"look", "resume", "redeliver", "hand_over", "people", "propose", "deputise"}),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."

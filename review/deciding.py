@@ -8,15 +8,16 @@ from django.contrib.auth.models import User
 
 from ledger import actions
 from ledger.destinations import lookups
-from ledger.models import Approval, Choice, Lookup, Operation, Pause, Permit
+from ledger.models import Approval, Choice, Deputy, Lookup, Operation, Pause, Permit
 from ledger.rules import actors
 from ledger.rules.approvals import Ask
+from ledger.rules.errors import NotNow
 from ledger.rules.leaves import UNDO
 from reconcile.histories import looking
 from reconcile.models import Proposal, Repeat
 from reconcile.proposals import actions as proposals
 from review import checking
-from review.access import require
+from review.access import may, require
 
 CHECKED = "Looked from the operation’s page."
 UNDONE = "Undone from the operation’s page."
@@ -200,6 +201,39 @@ def answer_proposal(proposal: Proposal, *, person: User, answer: str, reason: st
     require(person, "approve")
     act = proposals.approve if answer == "approve" else proposals.refuse
     act(proposal.uid, actor=actor, reason=reason)
+
+
+def name_deputy(
+    *,
+    person: User,
+    principal: User,
+    deputy: User,
+    starts_at: datetime,
+    ends_at: datetime,
+    reason: str,
+    command_id: uuid.UUID,
+) -> Deputy:
+    """Let somebody stand in for this person; an administrator names a deputy for others, too."""
+    require(person, "deputise")
+    if principal.pk != person.pk and not may(person, "propose"):
+        raise NotNow("You name a deputy for yourself; an administrator does so for others.")
+    return actions.name_deputy(
+        principal.get_username(),
+        deputy.get_username(),
+        starts_at=starts_at,
+        ends_at=ends_at,
+        actor=actors.person(person.get_username()),
+        reason=reason,
+        command_id=command_id,
+    )
+
+
+def end_deputy(one: Deputy, *, person: User, reason: str) -> None:
+    """End it from now on: by either of the two, or by an administrator."""
+    require(person, "deputise")
+    if person.pk not in (one.principal_account, one.deputy_account) and not may(person, "propose"):
+        raise NotNow("One of the two ends it, or an administrator.")
+    actions.end_deputy(one.uid, actor=actors.person(person.get_username()), reason=reason)
 
 
 def propose_role(

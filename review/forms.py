@@ -183,6 +183,15 @@ def taken(request: HttpRequest, act: Callable[[ReasonForm], str]) -> tuple[Reaso
     return (empty, NOT_WHOLE) if "command_id" in form.errors else (form, "")
 
 
+class DeputyForm(ReasonForm):
+    """Who stands in for whom, from when until when."""
+
+    principal = forms.ModelChoiceField(User.objects.filter(is_active=True))
+    deputy = forms.ModelChoiceField(User.objects.filter(is_active=True))
+    starts_at = LocalInstant(error_messages={"required": "Write when it starts."})
+    ends_at = LocalInstant(error_messages={"required": "Write when it ends."})
+
+
 class ProposalForm(forms.Form):
     """An answer to a proposal; its reason may be left out where it is approved."""
 

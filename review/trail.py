@@ -53,6 +53,8 @@ _DID = {
     "proposal_withdrawn": "took the proposal back.",
     "proposal_voided": "ended the proposal.",
     "proposal_lapsed": "let the proposal lapse.",
+    "deputy_named": "named a deputy{person}.",
+    "deputy_ended": "ended a deputy{person}.",
     "ask_approved": "approved what was asked.",
     "ask_refused": "refused what was asked.",
     "ask_withdrawn": "took the request back.",
@@ -150,6 +152,8 @@ def line(event: Event, *, there: str) -> Line:
         did = did.replace("{until}", instant(datetime.fromisoformat(event.data["until"]), event.at))
     did = did.replace("{kept}", f": {event.data.get('kept', '')}")
     who = there if event.actor.startswith(actors.DESTINATION) else wording.who(event.actor)
+    if event.data.get("for"):
+        who = f"{who} for {' and '.join(event.data['for'])}"
     # Nobody is asked for a reason to look, or to take a permit back in time.
     unasked = event.kind in _UNASKED or event.reason in _SAYS_NO_MORE
     said = wording.is_person(event.actor) and not unasked

@@ -9,6 +9,7 @@ from ledger.actions.cases import close_case, open_case
 from ledger.actions.choosing import Split, choice_needs_second, choose, split, undo_choice
 from ledger.actions.claiming import Claimed, claim_to_send, start
 from ledger.actions.correcting import Correction, Draft, correct, drafted
+from ledger.actions.deputising import end_deputy, name_deputy
 from ledger.actions.drilling import (
     begin_drill,
     drilled,
@@ -82,6 +83,7 @@ __all__ = [
     "drilled",
     "drilled_each",
     "end",
+    "end_deputy",
     "end_drill",
     "expire",
     "extend",
@@ -102,6 +104,7 @@ __all__ = [
     "latest_lookup",
     "looks_as_approved",
     "lookup_fact",
+    "name_deputy",
     "note_made",
     "note_sending",
     "note_voided",

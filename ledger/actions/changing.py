@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from ledger.models import Approval, Attempt, Command, Event, Operation, TieoutNow, database_now
+from ledger.models import Approval, Attempt, Command, Deputy, Event, Operation, TieoutNow, database_now
+from ledger.rules.actors import is_software
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, LostRace, Malformed, NotFound
 from ledger.rules.redaction import redact_text
@@ -87,8 +89,18 @@ def change(
         state_to=to or "",
         command_id=command_id,
         revision=operation.revision,
-        data=dict(data or {}),
+        data={**(data or {}), **_standing_in(command_id, actor)},
     )
+
+
+def _standing_in(command_id: uuid.UUID | None, actor: str) -> dict[str, list[str]]:
+    """Name for whom a person stands in as they decide; software stands in for nobody."""
+    if command_id is None or is_software(actor):
+        return {}
+    account = get_user_model()._default_manager.filter(username=actor).values("pk")
+    found = Deputy.objects.standing(TieoutNow()).filter(deputy_account__in=account).order_by("principal")
+    names = list(found.values_list("principal", flat=True).distinct())
+    return {"for": names} if names else {}
 
 
 def _write(operation: Operation, fields: Mapping[str, object], *, shown: bool) -> None:

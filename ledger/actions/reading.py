@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q, Subquery
 
+from ledger.actions.deputising import one_hand
 from ledger.actions.drilling import drilled
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
 from ledger.rules.approvals import Answer, Ask
@@ -121,10 +122,18 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
         if approval.decided_at is None:
             who = approval.data.get("who", "")
             account = approval.maker_now or ""  # type: ignore[attr-defined]  # read with the row
-            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who, account)
+            hands = _hands(approval)
+            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who, account, hands)
         elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
             absent_by = approval.maker if worded else ""
     return asked, absent_by
+
+
+def _hands(approval: Approval) -> frozenset[str]:
+    """Return who stands in for the maker of a request, or for whom they do, while it is open."""
+    if approval.maker_account is None:
+        return frozenset()
+    return one_hand(approval.maker_account, approval.made_at)
 
 
 def correction_of(operation: Operation) -> Operation | None:

@@ -5,6 +5,7 @@ from ledger.models.approval import Approval, DecidedAlone
 from ledger.models.automation import Automation
 from ledger.models.choice import Choice
 from ledger.models.clock import TieoutNow, database_now, settled_until
+from ledger.models.deputy import Deputy
 from ledger.models.destination import Destination, OperationType
 from ledger.models.drill import Drill, DrillStep
 from ledger.models.evidence import Case, Command, Event, Lookup
@@ -28,6 +29,7 @@ __all__ = [
     "Command",
     "DecidedAlone",
     "Delivery",
+    "Deputy",
     "Destination",
     "Drill",
     "DrillStep",

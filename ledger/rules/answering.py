@@ -81,11 +81,14 @@ def answers(
     if actor == asked.maker:  # by another account: names come back, and the trail tells people apart by them
         other = no("Somebody asked for it under your name: a third person decides.")
         return {Action.APPROVE: other, Action.REFUSE: other, Action.TAKE_BACK: no(_not_theirs(asked))}
-    in_your_name = no("It is asked in your name: a second person decides.")
+    barred = None
+    if asked.is_for(actor):
+        barred = no("It is asked in your name: a second person decides.")
+    elif actor in asked.hands:
+        maker = asked.account or asked.maker
+        barred = no(f"{maker} has asked, and one of you stands in for the other: a third person decides.")
     return {
-        Action.APPROVE: in_your_name
-        if asked.is_for(actor)
-        else _approve(facts, now, sitting, asked, looks=looks),
+        Action.APPROVE: barred or _approve(facts, now, sitting, asked, looks=looks),
         Action.REFUSE: yes("Nothing is done, and the request stays on record."),
         Action.TAKE_BACK: no(_not_theirs(asked)),
     }

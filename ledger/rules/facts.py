@@ -99,6 +99,8 @@ class AskedFact:
     """In whose name an automation asks; it proves nothing."""
     account: str = ""
     """What the account of who asked, or of `who`, is called by now; empty where there is none."""
+    hands: frozenset[str] = frozenset()
+    """Who stands in for who asked, or for whom they do."""
 
     def is_by(self, actor: str) -> bool:
         """Say whether this person has asked, under whatever name."""

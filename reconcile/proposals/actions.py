@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 
 from ledger.actions.changing import given
+from ledger.actions.deputising import one_hand
 from ledger.actions.submission import payload_keys
 from ledger.models import Event, Operation, database_now
 from ledger.rules import sealing
@@ -169,6 +170,8 @@ def why_not(proposal: Proposal, actor: str) -> str:
     """Say why this person cannot answer a proposal; empty where they may."""
     if is_by(proposal, actor):
         return "You proposed it yourself: a second person decides."
+    if actor in one_hand(proposal.maker_account, proposal.made_at):
+        return f"{proposal.maker} proposed it, and one of you stands in for the other: a third decides."
     if proposal.about_account and User.objects.filter(pk=proposal.about_account, username=actor).exists():
         return "It is about your own role: somebody else decides."
     return ""

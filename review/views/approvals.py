@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from ledger.models import database_now
+from ledger.models import Deputy, database_now
 from review import access, approvals, proposing
 from review.access import people_only
 from review.views.operation import person
@@ -23,6 +23,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "more": more,
         "lately": approvals.lately(),
         "proposals": proposing.waiting(person(request), now),
+        "deputies": Deputy.objects.present(now).order_by("starts_at")[:20],
         "may_propose": access.may(request.user, "propose"),
     }
     return render(request, "review/approvals.html", context)

@@ -224,6 +224,20 @@ def wished(place: Place, name: str) -> tuple[str, Form]:
     return "/approvals/roles/", {"person": person("vic").pk, "role": "reviewer", "give": "yes"}
 
 
+def deputised(place: Place, name: str) -> tuple[str, Form]:
+    now = place.clock.now().astimezone(zone())
+    when = {"starts_at": f"{now:%Y-%m-%dT%H:%M}", "ends_at": f"{now + timedelta(days=3):%Y-%m-%dT%H:%M}"}
+    return "/approvals/deputies/", {"principal": person(name).pk, "deputy": person("vic").pk, **when}
+
+
+def stands_in(place: Place, name: str) -> tuple[str, Form]:
+    now = place.clock.now()
+    person("vic")
+    said: dict[str, Any] = {"actor": person(name).username, "reason": "Away.", "command_id": uuid.uuid4()}
+    one = actions.name_deputy(name, "vic", starts_at=now, ends_at=now + timedelta(days=1), **said)
+    return f"/approvals/deputies/{one.uid}/end/", {}
+
+
 def proposed(place: Place, name: str) -> tuple[str, Form]:
     made = propose_role(
         person("nora"),
@@ -277,6 +291,8 @@ DOORS: dict[str, Door] = {
     "approvals/": at("/approvals/"),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
     "approvals/roles/": Door(wished, may=ADMINISTER),
+    "approvals/deputies/": Door(deputised, may=("ann", "bob", "ada")),
+    "approvals/deputies/<uuid:uid>/end/": Door(stands_in, may=("ann", "bob", "ada"), shows=False),
     "deliveries/": at("/deliveries/"),
     "register/": at("/register/"),
     "people/": at("/people/"),

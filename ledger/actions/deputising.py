@@ -1,0 +1,79 @@
+"""One person stands in for another: named with start, end and reason, or ended; each with its event."""
+
+import uuid
+from datetime import datetime
+
+from django.contrib.auth import get_user_model
+from django.db import connection, transaction
+
+from ledger.actions.changing import given
+from ledger.models import Deputy, Event, database_now
+from ledger.rules.errors import Malformed, NotFound, NotNow
+
+
+def name_deputy(
+    principal: str,
+    deputy: str,
+    *,
+    starts_at: datetime,
+    ends_at: datetime,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID,
+) -> Deputy:
+    """Let one person stand in for another; it gives no right. NotFound where there is no such account."""
+    with transaction.atomic():
+        known = Deputy.objects.filter(command_id=command_id).first()
+        if known is not None:
+            return known
+        names = {principal, deputy}
+        if get_user_model()._default_manager.filter(username__in=names, is_active=True).count() != len(names):
+            raise NotFound("There is no such person.")
+        if len(names) == 1:
+            raise Malformed("Nobody stands in for themselves.")
+        if ends_at <= max(starts_at, database_now()):
+            raise Malformed("It ends after it starts, and later than now.")
+        made = Deputy.objects.create(
+            principal=principal,
+            deputy=deputy,
+            starts_at=starts_at,
+            ends_at=ends_at,
+            reason=given(reason),
+            made_by=actor,
+            command_id=command_id,
+        )
+        _tell(made, "deputy_named", actor=actor, reason=made.reason)
+    return made
+
+
+def end_deputy(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """End it from now on; NotNow where it has ended."""
+    with transaction.atomic():
+        one = Deputy.objects.select_for_update().filter(uid=uid).first()
+        if one is None:
+            raise NotFound("Nobody stands in like that.")
+        now = database_now()
+        if one.ended_at is not None or one.ends_at <= now:
+            raise NotNow("It has ended already.")
+        one.ended_at, one.ended_by, one.why = now, actor, given(reason)
+        one.save(update_fields=["ended_at", "ended_by", "why"])
+        _tell(one, "deputy_ended", actor=actor, reason=one.why)
+
+
+def _tell(one: Deputy, kind: str, *, actor: str, reason: str) -> None:
+    data = {
+        "deputy": str(one.uid),
+        "person": str(one),
+        "starts_at": one.starts_at.isoformat(timespec="seconds"),
+        "ends_at": one.ends_at.isoformat(timespec="seconds"),
+    }
+    Event.objects.create(kind=kind, actor=actor, reason=reason, data=data)
+
+
+def one_hand(account: int, since: datetime) -> frozenset[str]:
+    """Return who has been one hand with an account at any moment since then, by their names of now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT username FROM auth_user WHERE ledger_one_hand(id, %s, %s, tieout_now())", [account, since]
+        )
+        return frozenset(name for (name,) in cursor.fetchall())
