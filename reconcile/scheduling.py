@@ -7,7 +7,8 @@ put there: runs are long, and a worker has to stay free for sends and for the qu
 """
 
 import logging
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 
 from cronsim import CronSim, CronSimError
@@ -26,6 +27,9 @@ AGAIN = timedelta(seconds=30)
 TASK_TIMEOUT_S = 1000
 """How long the queue lets a run work; retry must be three times as long, see Q_CLUSTER."""
 
+CLOCKS_CHANGE = timedelta(hours=3)
+"""By more than this no zone's clocks were ever set back at once; so far ahead one looks back from."""
+
 log = logging.getLogger(__name__)
 _said: set[tuple[int, str, str]] = set()
 """Schedules that cannot be read, which this process has said: a sweep comes by every two seconds."""
@@ -40,10 +44,24 @@ def next_run(plan: Plan, after: datetime) -> datetime:
 
     A time of day comes once a day: of two the first counts, and one that is left out comes after the gap.
     """
-    try:
-        times = (at.astimezone(UTC) for at in CronSim(plan.schedule, after.astimezone(plan.zone)))
+    with _readable(plan):
+        times = CronSim(plan.schedule, after.astimezone(plan.zone))
         # Within the hour that comes twice it also names times of the first round, which are over.
-        return next(at for at in times if at > after)
+        return next(at for at in (time.astimezone(UTC) for time in times) if at > after)
+
+
+def last_due(plan: Plan, now: datetime) -> datetime:
+    """Return when a scheduled plan was due last, in UTC, this instant included; raises Unscheduled."""
+    with _readable(plan):
+        times = CronSim(plan.schedule, (now + CLOCKS_CHANGE).astimezone(plan.zone), reverse=True)
+        return next(at for at in (time.astimezone(UTC) for time in times) if at <= now)
+
+
+@contextmanager
+def _readable(plan: Plan) -> Iterator[None]:
+    """Say of a schedule why it has no times; raises Unscheduled."""
+    try:
+        yield
     except CronSimError:
         raise Unscheduled(f'its schedule "{plan.schedule}" cannot be read') from None
     except StopIteration:

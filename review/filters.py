@@ -49,6 +49,8 @@ AGES = {
     "720": "Older than 30 days",
 }
 """From how many hours on."""
+YOUNGER = {hours: words.replace("Older than", "Up to") for hours, words in AGES.items()}
+"""Up to how many hours; with an age it is a span."""
 REASONS: dict[str, str] = {
     CaseKind.DIFFERS: "It differs",
     CaseKind.SEVERAL: "There are several",
@@ -93,6 +95,7 @@ class Filter:
     destination: str = ""
     entity: str = ""
     age: str = ""
+    younger: str = ""
     least: str = ""
     most: str = ""
     reason: str = ""
@@ -108,7 +111,7 @@ class Filter:
         # No name has a control character, and the database takes no NUL.
         given = {name: value for name, value in given.items() if not _CONTROL.search(value)}
         known = {"view": VIEWS, "state": STATES, "found": FOUND, "order": ORDERS}
-        known |= {"age": AGES, "reason": REASONS}
+        known |= {"age": AGES, "younger": YOUNGER, "reason": REASONS}
         for name in ("least", "most"):
             given[name] = re.sub(r"[\s,]", "", given.get(name, ""))
             given[name] = given[name] if _MONEY.fullmatch(given[name]) else ""

@@ -84,6 +84,8 @@ def _plain(chosen: Filter, types: Sequence[OperationType], at: datetime, *, sinc
     asked = _given({"currency": chosen.currency, "amount__gte": chosen.least, "amount__lte": chosen.most})
     if chosen.age:
         asked[f"{since}__lte"] = at - timedelta(hours=int(chosen.age))
+    if chosen.younger:
+        asked[f"{since}__gt"] = at - timedelta(hours=int(chosen.younger))
     if by_type(chosen):
         asked["operation_type__in"] = [kind.pk for kind in types if _is_of(kind, chosen)]
     return asked

@@ -23,6 +23,7 @@ class Tab:
 
 
 TABS = (
+    Tab("today", "Today", "home"),
     Tab("queue", "Queue", "queue"),
     Tab("approvals", "Approvals", "approvals", figure=approvals.figure),
     Tab("runs", "Runs", "runs"),

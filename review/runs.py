@@ -27,6 +27,7 @@ from reconcile import findings, reports
 from reconcile.classes import ItemClass
 from reconcile.models import Finding, Run
 from review import amounts, instants, wording
+from review.ages import Ages, Part
 from review.tie_out import TieOut
 
 SHOWN = 200
@@ -35,39 +36,6 @@ AGES = ((0, "0–1"), (2, "2–7"), (8, "8–30"), (31, "31+"))
 """From how many days on, and how that is written."""
 NO_AMOUNT = ExpressionWrapper(Q(currency=""), output_field=BooleanField())
 LARGEST_FIRST = F("amount").desc(nulls_last=True)
-BAR_TOP, BAR_HEIGHT, BAR_STEP = 28, 100, 60
-
-
-@dataclass(frozen=True)
-class Bar:
-    """How much is open for how long."""
-
-    days: str
-    count: int
-    amount: str
-    x: int
-    y: float
-    height: float
-
-    @property
-    def middle(self) -> int:
-        """Where the words of the bar stand."""
-        return self.x + 18
-
-    @property
-    def label_y(self) -> float:
-        """Where its amount stands."""
-        return self.y - 5
-
-
-@dataclass(frozen=True)
-class Ages:
-    """The open differences of one currency by their age."""
-
-    currency: str
-    bars: list[Bar]
-    count: int
-    amount: str
 
 
 @dataclass(frozen=True)
@@ -245,14 +213,12 @@ class Reading:
 
     def _ages(self, currency: str) -> Ages:
         held = [held for held in self._open if held.currency == currency]
-        sums = [sum((h.amount for h in held if h.age == age), Decimal(0)) for age in range(len(AGES))]
-        numbers = [sum(h.findings for h in held if h.age == age) for age in range(len(AGES))]
-        largest = max(sums) or Decimal(1)
-        bars = [
-            _bar(age, numbers[age], amount=sums[age], largest=largest, currency=currency)
-            for age in range(len(AGES))
-        ]
-        return Ages(currency, bars, sum(numbers), amounts.show(sum(sums, Decimal(0)), currency))
+        parts = []
+        for age, (_, days) in enumerate(AGES):
+            of_age = [one for one in held if one.age == age]
+            whole = sum((one.amount for one in of_age), Decimal(0))
+            parts.append(Part(days, sum(one.findings for one in of_age), whole))
+        return Ages.of(currency, parts)
 
 
 def _age(run: Run) -> Case:
@@ -317,15 +283,3 @@ def _name(operation: Operation) -> str:
 def _days(run: Run, finding: Finding) -> str:
     days = (run.started_at - finding.first_seen_at) // timedelta(days=1)
     return "today" if days < 1 else f"{days}\u00a0d"
-
-
-def _bar(place: int, number: int, *, amount: Decimal, largest: Decimal, currency: str) -> Bar:
-    height = round(float(amount / largest) * BAR_HEIGHT, 1)
-    return Bar(
-        days=AGES[place][1],
-        count=number,
-        amount=amounts.show(amount, currency),
-        x=12 + place * BAR_STEP,
-        y=round(BAR_TOP + BAR_HEIGHT - height, 1),
-        height=height,
-    )

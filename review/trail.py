@@ -139,6 +139,12 @@ def _team(data: Mapping[str, Any]) -> str:
     return f"the team {data['owner']}" if data.get("owner") else "its team"
 
 
+def did(kind: str) -> str:
+    """Say what events of one kind did, wherever it was and for whomever."""
+    words = _DID.get(kind, f"{kind.replace('_', ' ')}.").replace("{there}", "a destination")
+    return re.sub(r"(?: (?:to|until))? ?\{[^}]+\}", "", words)
+
+
 def line(event: Event, *, there: str) -> Line:
     """Return one event in words."""
     did = _DID.get(event.kind, f"{event.kind.replace('_', ' ')}.").replace("{there}", there)

@@ -21,12 +21,15 @@ from review.views import (
     register,
     runs,
     security,
+    today,
     trail,
     you,
 )
 
 urlpatterns = [
-    path("", queue.home, name="home"),
+    path("", today.show, name="home"),
+    path("since/", today.changes, name="since"),
+    path("seen/", today.seen, name="seen"),
     path("queue/", queue.show, name="queue"),
     path("find/", find.show, name="find"),
     path("operations/<uuid:uid>/", operation.show, name="operation"),

@@ -74,6 +74,11 @@ def several(count: int, noun: str) -> str:
     return f"{number(count)} {plural}"
 
 
+def bounded(count: int, most: int) -> str:
+    """Write a count that was broken off behind the most: "14", "10 000+"."""
+    return f"{most:,}+".replace(",", "\u00a0") if count > most else str(count)
+
+
 def first_up(text: str) -> str:
     """Begin a sentence with a capital, whatever it starts with."""
     return text[:1].upper() + text[1:]

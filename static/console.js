@@ -36,17 +36,17 @@
 	}
 
 	function step(by) {
-		const links = [...document.querySelectorAll(".queue .q-key a")];
-		const row = document.activeElement.closest("tr");
-		const here = links.findIndex((link) => link.closest("tr") === row);
+		const links = [...document.querySelectorAll(".queue .q-key a, #decisions li > a")];
+		const rowOf = (part) => part.closest("tr, li");
+		const here = links.findIndex((link) => rowOf(link) === rowOf(document.activeElement));
 		const further = first(by > 0 ? "a[rel=next]" : "a[rel=prev]");
 		if (!links.length || further && !links[here + by] && here >= 0) {
 			further?.click();
 			return;
 		}
 		const link = links[Math.min(Math.max(here + by, 0), links.length - 1)];
-		first(".queue [aria-current]")?.removeAttribute("aria-current");
-		link.closest("tr").setAttribute("aria-current", "true");
+		first("main [aria-current=true]")?.removeAttribute("aria-current");
+		rowOf(link).setAttribute("aria-current", "true");
 		link.focus();
 		link.scrollIntoView({ block: "nearest" });
 	}

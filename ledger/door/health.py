@@ -1,6 +1,6 @@
 """Whether Tieout is alive, and whether it is ready: its database answers, and work goes through its queue."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -31,14 +31,19 @@ def ready(request: HttpRequest) -> HttpResponse:
 
 def _wrong() -> list[str]:
     try:
-        beat = Heartbeat.objects.filter(name=QUEUE).first()
-        now = database_now()
+        silence = of_worker(database_now())
     except (OperationalError, InterfaceError):
         return ["The database does not answer."]
+    return [silence] if silence else []
+
+
+def of_worker(now: datetime) -> str:
+    """Say what is wrong with the worker, empty where work goes through its queue; one query."""
+    beat = Heartbeat.objects.filter(name=QUEUE).first()
     if beat is None:
-        return ["No work has gone through the queue yet: the worker does not run, or has just started."]
+        return "No work has gone through the queue yet: the worker does not run, or has just started."
     # A worker that is long at one task has told until when it may be.
     if now - max(beat.beat_at, beat.busy_until) > FRESH:
         silent_s = (now - beat.beat_at).total_seconds()
-        return [f"No work has gone through the queue for {silent_s:.0f} s: the worker is down or stuck."]
-    return []
+        return f"No work has gone through the queue for {silent_s:.0f} s: the worker is down or stuck."
+    return ""

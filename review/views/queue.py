@@ -1,13 +1,12 @@
-"""The queue, and where the front door leads."""
+"""The queue."""
 
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from ledger.models import Operation, database_now
-from reconcile.models import History
+from ledger.models import database_now
 from review import access, choices, cursors, filters, histories, listing, pausing
 from review.access import people_only
 from review.counting import counts
@@ -17,15 +16,6 @@ from review.views.operation import UNCHANGED, wants_fragment
 
 WITH_REPEATS = ("open", "person")
 """The views in which triggers that ran more than once stand, too."""
-
-
-@people_only
-@require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    """Invite on an empty system; else lead to the queue."""
-    if Operation.objects.exists() or History.objects.exists():
-        return redirect("queue")
-    return render(request, "review/empty.html")
 
 
 @people_only

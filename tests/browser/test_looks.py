@@ -48,6 +48,8 @@ def shop() -> Iterator[Receiver]:
 def pages(made: dict[str, Operation]) -> dict[str, str]:
     """Name the addresses of all pages."""
     addresses = {
+        "today": "/",
+        "since": "/since/?news=held",
         "queue": "/queue/",
         "empty-filter": "/queue/?view=late&state=pending",
         "filtered": "/queue/?state=completed&reason=several&least=100&text=Umgeni",
@@ -79,6 +81,10 @@ def test_every_page_passes_axe_and_fits(durban: stories.Durban, windows: Windows
         wrong += [f"{name}, {line}" for line in looked_at(page, name)]
     windows.complaints[:] = [line for line in windows.complaints if "404" not in line]
     assert wrong == []
+    page.goto("/")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("#decisions a").nth(1)).to_be_focused()
 
 
 def test_a_paused_destination_passes_axe_and_is_resumed_without_script(

@@ -68,6 +68,7 @@ def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_
     largest = done.findings.filter(is_open=True, currency="ZAR").order_by("-amount")[0]
     page = windows.of("vic")
     addresses = {
+        "today": "/",
         "runs": "/runs/",
         "run": f"/runs/{done.uid}/",
         "run-more": f"/runs/{done.uid}/?after={largest.pk}",

@@ -20,6 +20,8 @@ def test_ann_walks_order_483_from_the_queue_to_done(demo: Demo, chromium: Browse
         page.get_by_label("Name").fill("ann")
         page.get_by_label("Password").fill(told["people"]["ann"])
         page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", name="1 of 1 reconciliation ran")).to_be_visible()
+        page.get_by_role("link", name="Queue", exact=True).click()
         page.get_by_role("link", name="Order 483 · Acme", exact=True).click()
         main = page.locator("main")
         expect(main).to_have_attribute("data-state", "failed")

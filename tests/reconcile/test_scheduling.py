@@ -71,6 +71,8 @@ def test_a_plan_runs_once_on_each_local_day_however_the_clocks_change(zone: str)
         while due.year < 2028:
             days.append(due.astimezone(plan.zone).date())
             after = scheduling.next_run(plan, due)
+            for later_s in (0, 60, 10800, (after - due).total_seconds() - 1):
+                assert scheduling.last_due(plan, due + timedelta(seconds=later_s)) == due
             if after - due != DAY:
                 late = [due + timedelta(minutes=minutes) for minutes in range(10, 130, 10)]
                 assert {scheduling.next_run(plan, moment) for moment in late} == {after}

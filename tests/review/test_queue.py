@@ -50,11 +50,6 @@ def test_types_that_are_called_alike_are_told_apart_in_the_filter(durban: storie
         assert f">Create invoice ({name})</option>" in page
 
 
-def test_the_front_door_leads_to_the_queue(durban: stories.Durban) -> None:
-    durban.silent(483)
-    assert browser_of("ann").get("/")["Location"] == "/queue/"
-
-
 def test_what_is_not_known_in_an_address_filters_nothing(durban: stories.Durban) -> None:
     durban.silent(483)
     for query in ("?view=x&state=y&found=z&order=w", "?place=9&page=;DROP", "?type=none"):

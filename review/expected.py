@@ -1,0 +1,237 @@
+"""The reconciliations as the first screen tells them: which were due, which ran, and what those came to."""
+
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, OuterRef, Subquery, Sum
+from django.db.models.functions import Abs
+
+from reconcile import scheduling
+from reconcile.models import Finding, Plan, Run
+from review import amounts, wording
+from review.instants import instant
+from review.wording import Badge
+
+COUNTED = 10_000
+"""The most open differences that are added up, over all runs shown; what is more is said to be more."""
+BEGINS_WITHIN = timedelta(minutes=5)
+"""How long after its time a run may begin before it counts as one that did not run."""
+NOUGHT = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What runs came to in one currency; "" for what has no amount, of which what is open is counted."""
+
+    currency: str
+    items: int
+    unexplained: Decimal
+    open: Decimal
+
+    @property
+    def unexplained_words(self) -> str:
+        """How much is unexplained; of what has no amount only items could be."""
+        return amounts.show(self.unexplained, self.currency) if self.currency else "–"
+
+    @property
+    def open_words(self) -> str:
+        """How much is open."""
+        if self.currency:
+            return amounts.show(self.open, self.currency)
+        return wording.several(int(self.open), "item") if self.open else "–"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One plan: how its latest due time went, which run tells, and what that came to."""
+
+    plan: Plan
+    badge: Badge
+    note: str = ""
+    """Why it did not run, or when it runs next."""
+    run: Run | None = None
+    figures: list[Figures] = field(default_factory=list)
+    """Empty where nothing is known."""
+    unexplained_items: int = 0
+    """How many items no class explains; amounts that are explained do not make it nothing."""
+    standing: str = ""
+    """"ran", "did not" or "at work"; empty where no run was due."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """All plans, those that did not run first."""
+
+    lines: list[Line]
+    more: bool
+    """Not all open differences were added up."""
+
+    @property
+    def headline(self) -> str:
+        """Say in one line which ran."""
+        found = Counter(line.standing for line in self.lines if line.standing)
+        if not found:
+            return "No reconciliation was due yet" if self.lines else "No reconciliation is set up"
+        due, did_not, at_work = found.total(), found["did not"], found["at work"]
+        said = [f"{found['ran']} of {due} reconciliation{'s' * (due != 1)} ran"]
+        said += [f"{did_not} did not"] if did_not else []
+        said += [f"{at_work} {'is' if at_work == 1 else 'are'} at work"] if at_work else []
+        return ", ".join(said)
+
+    @property
+    def totals(self) -> list[Figures]:
+        """What the runs came to together, currency by currency; nothing is netted."""
+        found: dict[str, list[Figures]] = defaultdict(list)
+        for line in self.lines:
+            for figures in line.figures:
+                found[figures.currency].append(figures)
+        return [_sum(currency, found[currency]) for currency in sorted(found, key=_last_without)]
+
+    @property
+    def told(self) -> int:
+        """How many reconciliations the totals add up."""
+        return sum(bool(line.figures) for line in self.lines)
+
+    @property
+    def summary(self) -> list[str]:
+        """Say what is unexplained and what is open, in each currency."""
+        money = [figures for figures in self.totals if figures.currency]
+        if not money:
+            return []
+        more = "more than " if self.more else ""
+        unexplained = ", ".join(_coded(figures.unexplained, figures.currency) for figures in money)
+        items = sum(line.unexplained_items for line in self.lines)
+        unexplained += f" and {wording.several(items, 'item')}" if items else ""
+        held = ", ".join(_coded(figures.open, figures.currency) for figures in money)
+        return [f"unexplained {unexplained}", f"open {more}{held}"]
+
+
+def read(now: datetime, *, paused: Container[int]) -> Expected:
+    """Read every plan with its runs, in three queries; `paused`: destinations that can be asked nothing."""
+    own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None).order_by("-pk")
+    plans: list[Any] = list(
+        Plan.objects.select_related("operation_type__destination")
+        .annotate(last=Subquery(own.values("pk")[:1]))
+        .annotate(done=Subquery(own.filter(state=Run.State.DONE).values("pk")[:1]))
+        .order_by("name")
+    )
+    runs = Run.objects.in_bulk({pk for plan in plans for pk in (plan.last, plan.done) if pk})
+    busy = any(run.state == Run.State.RUNNING for run in runs.values())
+    lines = [_Seen(one, runs.get(one.last), runs.get(one.done), paused, busy=busy).line(now) for one in plans]
+    still, more = _open([line.run.pk for line in lines if line.run and line.run.state == Run.State.DONE])
+    lines = [_with_figures(line, still) for line in lines]
+    return Expected(sorted(lines, key=lambda line: line.standing != "did not"), more)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A plan with its latest run, and its latest one that is done."""
+
+    plan: Plan
+    last: Run | None
+    done: Run | None
+    paused: Container[int]
+    busy: bool
+
+    def line(self, now: datetime) -> Line:
+        """Say how its latest due time went."""
+        if not self.plan.schedule:
+            return self._not_due("Runs when asked", now)
+        try:
+            due = scheduling.last_due(self.plan, now)
+        except scheduling.Unscheduled as error:
+            return self._did_not(f"It never runs by itself: {error}.")
+        since = [run for run in (self.done, self.last) if run is not None and run.started_at >= due]
+        if since:
+            return self._began(since[0], now)
+        if self.plan.changed_at > due:
+            return self._not_due(f"First due {self._next(now)}", now)
+        return self._never_began(due, now)
+
+    def _began(self, run: Run, now: datetime) -> Line:
+        at = instant(run.started_at, now)
+        match run.state:
+            case Run.State.DONE:
+                return Line(self.plan, Badge("completed", f"Ran {at}", "completed"), run=run, standing="ran")
+            case Run.State.RUNNING:
+                words = Badge("running", f"Running since {at}", "running")
+                return Line(self.plan, words, run=run, standing="at work")
+        return self._did_not(run.why_failed, run, now)
+
+    def _never_began(self, due: datetime, now: datetime) -> Line:
+        at, there = instant(due, now), self.plan.operation_type.destination
+        if there.pk in self.paused:
+            return self._did_not(f"Due {at}; {there.title} is paused.")
+        if self.busy or now - due < BEGINS_WITHIN:
+            note = "One runs at a time." if self.busy else ""
+            return Line(self.plan, Badge("pending", f"Due {at}, waits", "pending"), note, standing="at work")
+        return self._did_not(f"Due {at}; no worker has begun it.")
+
+    def _did_not(self, why: str, run: Run | None = None, now: datetime | None = None) -> Line:
+        again = f" Next {self._next(now)}." if now is not None and self.plan.next_run_at else ""
+        return Line(self.plan, Badge("failed", "Did not run", "failed"), why + again, run, standing="did not")
+
+    def _not_due(self, words: str, now: datetime) -> Line:
+        note = f"Ran {instant(self.done.started_at, now)}" if self.done else ""
+        return Line(self.plan, Badge("pending", words, "pending"), note, self.done)
+
+    def _next(self, now: datetime) -> str:
+        at = self.plan.next_run_at
+        return instant(at, now) if at else "soon"
+
+
+def _open(runs: list[int]) -> tuple[dict[tuple[int, str], Decimal], bool]:
+    """Add up what is open of some runs, by run and currency, and say whether there is more than is added."""
+    some = Finding.objects.filter(run__in=runs, is_open=True).order_by().values("pk")[: COUNTED + 1]
+    rows = (
+        Finding.objects.filter(pk__in=some)
+        .order_by()
+        .values_list("run_id", "currency")
+        .annotate(number=Count("pk"), amount_open=Sum(Abs("amount")))
+    )
+    found = {(run, currency): (number, amount) for run, currency, number, amount in rows}
+    still = {of: amount if of[1] else Decimal(number) for of, (number, amount) in found.items()}
+    return still, sum(number for number, _ in found.values()) > COUNTED
+
+
+def _with_figures(line: Line, still: dict[tuple[int, str], Decimal]) -> Line:
+    run = line.run
+    if run is None or run.state != Run.State.DONE:
+        return line
+    items: Counter[str] = Counter()
+    for held in run.tie["lines"]:
+        items[held["currency"]] += held["items"]
+    figures = [
+        Figures(
+            currency,
+            items[currency],
+            Decimal(run.residual.get(currency, "0")),
+            still.get((run.pk, currency), NOUGHT),
+        )
+        for currency in sorted(run.tie["currencies"], key=_last_without)
+    ]
+    left = run.totals["unexplained_items"]
+    note = f"{wording.first_up(wording.several(left, 'item'))} unexplained." if left else line.note
+    return replace(line, figures=figures, unexplained_items=left, note=note)
+
+
+def _sum(currency: str, parts: Iterable[Figures]) -> Figures:
+    parts = list(parts)
+    return Figures(
+        currency,
+        sum(part.items for part in parts),
+        sum((part.unexplained for part in parts), NOUGHT),
+        sum((part.open for part in parts), NOUGHT),
+    )
+
+
+def _last_without(currency: str) -> tuple[bool, str]:
+    return not currency, currency
+
+
+def _coded(amount: Decimal, currency: str) -> str:
+    return f"{currency}\u00a0{amounts.show(amount, currency)}"

@@ -1,0 +1,178 @@
+"""The first screen: what ran, what waits for whom, what has changed, and what is in trouble."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Self
+
+from django.contrib.auth.models import User
+from django.db.models import Case as Choice
+from django.db.models import Count, Sum, Value, When
+from django.db.models.functions import Abs
+from django.urls import reverse
+
+from ledger.models import Approval, Case
+from ledger.rules.states import CaseKind
+from review import (
+    access,
+    approvals,
+    asked,
+    expected,
+    instants,
+    narrowing,
+    pausing,
+    queue,
+    since,
+    troubles,
+    wording,
+)
+from review.ages import Ages, Part
+from review.filters import Filter
+from review.models import Item
+from review.place import carry
+from review.row import Row, listed
+
+SHOWN = 6
+APPROVALS = 4
+COUNTED = 10_000
+"""The most that is counted, or added up, of what waits."""
+AGES = (("", "24", "0–1"), ("24", "168", "1–7"), ("168", "720", "7–30"), ("720", "", "30+"))
+"""From how many hours on, up to how many, as the queue's filters name them; and in days."""
+PERSON = Filter(view="person", order="due")
+"""The queue of what waits for a person, as it is linked from here."""
+MINE = replace(PERSON, who="me")
+SNOOZED = Filter(view="snoozed")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request for a second person."""
+
+    title: str
+    address: str
+    asks: str
+    until: str
+    mine: bool
+
+
+@dataclass(frozen=True)
+class Today:
+    """All that the first screen shows one person, at a fixed number of queries."""
+
+    now: datetime
+    runs: expected.Expected
+    decisions: list[tuple[Row, str]]
+    """What waits for a person, those that are due first, each with what its address carries."""
+    waiting: str
+    """How many wait for a person; bounded, as the next two are."""
+    mine: str
+    """How many of them this person has taken, or was given."""
+    snoozed: str
+    """How many rest, which are not among them."""
+    repeated: int
+    """Triggers that ran more than once."""
+    asks: list[Ask]
+    asked: str
+    ages: list[Ages]
+    without_amount: int
+    since: since.Since
+    troubles: list[troubles.Trouble]
+
+    @classmethod
+    def of(cls, person: User, now: datetime) -> Self:
+        """Read it for one person."""
+        pauses = pausing.open_pauses()
+        held = _ages(now)
+        return cls(
+            now=now,
+            runs=expected.read(now, paused={one.destination_id for one in pauses if not one.callers_only}),
+            decisions=_decisions(now),
+            waiting=_count(PERSON, now),
+            mine=_count(replace(MINE, reader=access.reader(person)), now),
+            snoozed=_count(SNOOZED, now),
+            repeated=Case.objects.open().filter(operation=None, kind=CaseKind.REPEATED).count(),
+            asks=_asks(person, now),
+            asked=approvals.figure(),
+            ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],
+            without_amount=sum(part.count for part in held.get("", [])),
+            since=since.read(person, now),
+            troubles=troubles.read(now, pauses),
+        )
+
+    @property
+    def when(self) -> str:
+        """Name the time and the day, in the reader's zone: "07:02 SAST, Monday 30 November 2026"."""
+        there = self.now.astimezone(instants.zone())
+        zone = instants.named(self.now, instants.zone())
+        return f"{there:%H:%M} {zone}, {there:%A} {there.day} {there:%B %Y}"
+
+    @property
+    def queues(self) -> list[tuple[str, str]]:
+        """The queues of what waits, in words that count them, with their addresses."""
+        all_ = [(self.waiting, "All", PERSON), (self.mine, "Mine", MINE), (self.snoozed, "Snoozed", SNOOZED)]
+        return [
+            (f"{words} {count}", f"{reverse('queue')}?{chosen.address}")
+            for count, words, chosen in all_
+            if count
+        ]
+
+
+def _decisions(now: datetime) -> list[tuple[Row, str]]:
+    """Return the first rows of the queue of what waits for a person, as the queue shows them."""
+    asked = queue.Queue(PERSON, now)
+    entries = queue.entries(asked.keys(None, length=SHOWN).found)
+    rows = zip(listed(entries, now), entries, strict=True)
+    return [
+        (row, carry(PERSON, now, entry.key, number) if row.operation is not None else "")
+        for number, (row, entry) in enumerate(rows, 1)
+    ]
+
+
+def _count(chosen: Filter, now: datetime) -> str:
+    """Say how many stand in a queue: "14", "10 000+"; empty for none."""
+    count = narrowing.items(chosen, [], now).values("pk")[: COUNTED + 1].count()
+    return wording.bounded(count, COUNTED) if count else ""
+
+
+def _asks(person: User, now: datetime) -> list[Ask]:
+    """Return the open requests for a second person that lapse first."""
+    found = Approval.objects.waiting(now).defer("meant_sealed").order_by("expires_at", "pk")
+    return [
+        Ask(
+            title=wording.title(approval.operation),
+            address=reverse("operation", args=[approval.operation.uid]),
+            asks=f"{asked.maker(approval)} asks {asked.asks(approval)}",
+            until=instants.instant(approval.expires_at, now),
+            mine=approval.is_by(person.pk, person.get_username()),
+        )
+        for approval in found.select_related("operation__operation_type__destination")[:APPROVALS]
+    ]
+
+
+def _ages(now: datetime) -> dict[str, list[Part]]:
+    """Add up what waits for a person by currency and age; the cap's oldest where there are very many."""
+    some = narrowing.items(PERSON, [], now).order_by("since_s", "pk").values("pk")[:COUNTED]
+    ages = [
+        When(since__lte=now - timedelta(hours=int(older)), then=Value(place))
+        for place, (older, _, _) in reversed(list(enumerate(AGES)))
+        if older
+    ]
+    found = (
+        Item.objects.filter(pk__in=some)
+        .order_by()
+        .values_list("currency", Choice(*ages, default=Value(0)))
+        .annotate(count=Count("pk"), whole=Sum(Abs("amount")))
+    )
+    held: dict[str, dict[int, tuple[int, Decimal]]] = defaultdict(dict)
+    for currency, age, count, whole in found:
+        held[currency][age] = count, whole or Decimal(0)
+    return {currency: list(_parts(currency, by_age)) for currency, by_age in held.items()}
+
+
+def _parts(currency: str, by_age: dict[int, tuple[int, Decimal]]) -> Iterable[Part]:
+    for place, (older, younger, days) in enumerate(AGES):
+        count, whole = by_age.get(place, (0, Decimal(0)))
+        there = replace(PERSON, currency=currency, age=older, younger=younger)
+        yield Part(days, count, whole, f"{reverse('queue')}?{there.address}" if currency else "")

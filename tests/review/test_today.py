@@ -1,0 +1,226 @@
+"""The first screen: what ran, what waits, what has changed; each number leads to its list."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from ledger import actions
+from ledger.models import Case, Event, Heartbeat, TieoutNow
+from ledger.rules.states import Outcome
+from reconcile.actions import start
+from reconcile.models import Plan, Run
+from reconcile.running import NotWhole, execute, window
+from review import expected
+from review.models import Reader
+from tests import stories
+from tests.databases import Clock
+from tests.people import browser_of, person
+from tests.reconcile.books import HELD, Books, key_of, record
+from tests.review.test_every_door import said
+from tests.review.test_runs import plain
+
+MONDAY = datetime(2026, 11, 30, 4, 15, tzinfo=UTC)
+"""06:15 in Johannesburg, when the plan is due on working days."""
+
+
+@pytest.fixture
+def listed(clock: Clock, tmp_path: Path) -> Books:
+    clock.set(MONDAY - timedelta(days=1))
+    return Books.configured(tmp_path, performed_by="caller")
+
+
+def today(name: str = "vic") -> str:
+    return plain(said(browser_of(name).get("/")))
+
+
+def stands(page: str) -> tuple[str, str]:
+    """The headline, and how the first plan stands."""
+    line = re.search(r'data-label="Did it run\?">(.*?)</td>', page)
+    assert line is not None
+    return re.findall(r"<h1>(.*?)</h1>", page)[0], " ".join(re.sub(r"<[^>]+>", " ", line[1]).split())
+
+
+def test_each_plan_is_told_by_its_latest_due_time(listed: Books, clock: Clock) -> None:
+    """What is told of the plan that is due at 06:15 on working days.
+
+    | since 06:15                                   | headline                  |
+    |-----------------------------------------------|---------------------------|
+    | it is Sunday, the plan is new                 | none was due yet          |
+    | two minutes, nothing has begun it             | 0 of 1 ran, 1 is at work  |
+    | an hour, nothing has begun it                 | 0 of 1 ran, 1 did not     |
+    | a run of other days, or of before             | the same                  |
+    | a run that broke off                          | the same, and why         |
+    | a run that goes on                            | 0 of 1 ran, 1 is at work  |
+    | a run that is done, whatever breaks off later | 1 of 1 ran                |
+    | Tuesday's is due, and there is none           | 0 of 1 ran, 1 did not     |
+    | it has no schedule any more                   | none was due yet          |
+    """
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    none_due = "No reconciliation was due yet"
+    at_work, did_not = "0 of 1 reconciliation ran, 1 is at work", "0 of 1 reconciliation ran, 1 did not"
+    clock.set(MONDAY - timedelta(hours=12))
+    assert stands(today())[0] == none_due
+    run, _ = listed.run()
+    clock.set(MONDAY + timedelta(minutes=2))
+    assert stands(today()) == (at_work, "Due 06:15, waits")
+    clock.set(MONDAY + timedelta(hours=1))
+    assert stands(today()) == (did_not, "Did not run Due 06:15; no worker has begun it.")
+    of_days = datetime(2026, 11, 1, tzinfo=UTC), MONDAY
+    execute(start(listed.plan, window_from=of_days[0], window_to=of_days[1], days=of_days, actor="bob"))
+    assert stands(today())[0] == did_not
+    HELD.pages = [None]
+    with pytest.raises(NotWhole):
+        listed.run()
+    assert stands(today()) == (did_not, "Did not run The list broke off.")
+    assert "not known" in today()
+    start_at, to = window(listed.plan, None, None)
+    going = start(listed.plan, window_from=start_at, window_to=to, actor="bob")
+    assert stands(today()) == (at_work, "Running since 07:15")
+    HELD.pages = []
+    execute(going)
+    HELD.pages = [None]
+    with pytest.raises(NotWhole):
+        listed.run()
+    assert stands(today()) == ("1 of 1 reconciliation ran", "Ran 07:15")
+    assert f'<a href="/runs/{going.uid}/">invoices</a>' in today() and run.uid != going.uid
+    clock.set(MONDAY + timedelta(days=1, hours=1))
+    assert stands(today())[0] == did_not
+    Plan.objects.update(schedule="")
+    assert stands(today()) == (none_due, "Runs when asked Ran Mon 07:15")
+
+
+def test_a_plan_that_cannot_run_says_why_and_stands_first(listed: Books, clock: Clock) -> None:
+    clock.set(MONDAY + timedelta(hours=1))
+    listed.run()
+    kind = listed.plan.operation_type
+    more = {"operation_type": kind, "window_s": 86400, "grace_s": 0}
+    Plan.objects.create(name="zz-unread", schedule="15 6 * * *", timezone="Atlantis/Port", **more)
+    early = MONDAY - timedelta(days=9)
+    Plan.objects.create(
+        name="zz-late", schedule="15 6 * * *", timezone="Europe/London", changed_at=early, **more
+    )
+    now = MONDAY + timedelta(hours=3)
+    found = expected.read(now, paused={kind.destination_id})
+    assert [(line.plan.name, line.standing) for line in found.lines] == [
+        ("zz-late", "did not"),
+        ("zz-unread", "did not"),
+        ("invoices", "ran"),
+    ]
+    assert found.lines[0].note == "Due 08:15; Durban Books is paused."
+    assert "Atlantis/Port" in found.lines[1].note
+    assert found.headline == "1 of 3 reconciliations ran, 2 did not"
+    with CaptureQueriesContext(connection) as queries:
+        expected.read(now, paused=())
+    assert len(queries) == 3
+
+
+def test_what_is_unexplained_and_open_is_that_of_the_runs_and_nothing_is_netted(
+    listed: Books, clock: Clock
+) -> None:
+    listed.claimed("402", Outcome.SUCCEEDED, reference="INV-1", amount="1860.00")
+    listed.claimed("403", Outcome.SUCCEEDED, reference="INV-3", amount="5.00", currency="EUR")
+    listed.claimed("404", Outcome.SUCCEEDED, reference="INV-4", amount="50.00")
+    HELD.pages = [
+        [record(1, key=key_of("402"), total="1860.00"), record(2, key=key_of("402"), total="1860.00")],
+        [record(3, key=key_of("403"), total="5.00", currency="EUR")],
+        [record(4, key=key_of("404"), total="40.00")],
+    ]
+    clock.set(MONDAY + timedelta(hours=1))
+    run, _ = listed.run()
+    page = today()
+    assert "unexplained EUR 0.00, ZAR 0.00 · open EUR 0.00, ZAR 1 870.00" in page
+    assert f'<a href="/runs/{run.uid}/#h-open">1 870.00</a>' in page
+    assert 'id="h-open"' in said(browser_of("vic").get(f"/runs/{run.uid}/"))
+    left = {"residual": {"ZAR": "3.00"}, "totals": run.totals | {"unexplained_items": 2}}
+    Run.objects.filter(pk=run.pk).update(**left)
+    page = today()
+    assert "unexplained EUR 0.00, ZAR 3.00 and two items" in page and "Two items unexplained." in page
+
+
+def test_each_number_leads_to_a_list_of_as_many(durban: stories.Durban) -> None:
+    """All that waits, each age of each currency, and each number of what has changed."""
+    durban.every_state()
+    durban.clock.advance(timedelta(days=9))
+    for order in (911, 921):
+        durban.expired(order)
+        durban.tried(durban.invoiced(order + 1, "19.00"), stories.REFUSED)
+        durban.tried(durban.invoiced(order + 2), stories.done(f"INV-{order}"))
+        durban.allowed(durban.looked(durban.absent(order + 3), stories.ABSENT, actor="bob"), actor="bob")
+    person("ann")
+    taken, rests = Case.objects.open().order_by("pk")[:2]
+    actions.assign(taken.uid, to="ann", actor="ann")
+    until = durban.clock.now() + timedelta(minutes=5)
+    actions.snooze(rests.uid, actor="ann", reason="Acme rings back.", until=until, knowingly=True)
+    page, client = today("ann"), browser_of("ann")
+    ages = re.findall(r'<a href="(/queue/[^"]+)">(\d+)<span class="vh"> of ([^<]+) days', page)
+    assert {days for _, _, days in ages} == {"0–1", "7–30"}
+    queues = re.findall(r'<a href="(/queue/[^"]+)">(?:All|Mine|Snoozed) (\d+)</a>', page)
+    assert [count for _, count in queues][1:] == ["1", "1"]
+    for address, count in [*queues, *((address, count) for address, count, _ in ages)]:
+        shown = said(client.get(address.replace("&amp;", "&")))
+        assert shown.count('class="q-key"') == int(count), address
+    without = re.findall(r"(\d+) more carr", page)
+    assert sum(int(count) for _, count, _ in ages) + sum(map(int, without)) == int(queues[0][1])
+    changes = re.findall(r'<a href="(/since/[^"]+)">(\d+)(?: times)?</a>', page)
+    assert len(changes) == 5, "held, in doubt, did not happen, done; and what bob allowed"
+    for address, count in changes:
+        shown = said(client.get(address.replace("&amp;", "&")))
+        assert shown.count("<li><time") == int(count), address
+
+
+def test_what_others_have_changed_stands_there_until_it_is_marked_as_seen(durban: stories.Durban) -> None:
+    durban.allowed(durban.looked(durban.absent(483), stories.ABSENT, actor="bob"), actor="bob")
+    mine = durban.looked(durban.absent(484), stories.ABSENT, actor="ann")
+    durban.allowed(mine, actor="ann")
+    page = today("ann")
+    assert "the last 24 hours" in page
+    assert "<b>bob</b> allowed another try. <a" in page and "Order 483 · Acme</a>" in page
+    assert "<b>ann</b>" not in page, "what one did oneself is no news"
+    assert "<b>bob</b>" in today("vic") and "<b>ann</b>" in today("vic")
+    until = int(re.findall(r'name="until" value="(\d+)"', page)[0])
+    ann = browser_of("ann")
+    durban.allowed(durban.looked(durban.absent(485), stories.ABSENT, actor="bob"), actor="bob")
+    assert ann.post("/seen/", {"until": until})["Location"] == "/"
+    page = today("ann")
+    assert "Order 485" in page.split('id="h-since"')[1], "what came after the page was made is not seen yet"
+    assert "Order 483" not in page.split('id="h-since"')[1]
+    ann.post("/seen/", {"until": 10**17})
+    assert "Nothing has changed but by your own hand." in today("ann")
+    assert Reader.objects.get(person=person("ann")).seen_event == Event.objects.latest("pk").pk
+    for wrong in ("1", "-1", "x", "", "9" * 30):
+        ann.post("/seen/", {"until": wrong})
+    assert "Nothing has changed but by your own hand." in today("ann"), "a mark never goes back"
+    assert "the last 24 hours" in today("vic"), "each has a mark of their own"
+    durban.clock.advance(timedelta(days=2))
+    assert "Nothing has changed" in today("vic")
+
+
+def test_what_is_in_trouble_stands_first(durban: stories.Durban) -> None:
+    durban.silent(483)
+    assert "The worker.</b> No work has gone through the queue yet" in today()
+    Heartbeat.objects.create(name="queue", beat_at=TieoutNow(), busy_until=TieoutNow())
+    page = today()
+    assert "No destination is paused, the worker is at work, and no message to others is owed." in page
+    durban.tried(durban.invoiced(455, "7315.00"), stories.UNKNOWN_TO_THEM)
+    page = today()
+    assert "Durban Books is paused</b> since" in page and "the worker is at work" not in page
+    durban.clock.advance(60)
+    silent = re.findall(r"No work has gone through the queue for (\d+) s", today())
+    assert len(silent) == 1 and 60 <= int(silent[0]) < 600
+
+
+def test_it_costs_the_same_queries_however_much_there_is(durban: stories.Durban) -> None:
+    durban.absent(483)
+    counts: list[int] = []
+    while len(counts) < 2:
+        if counts:
+            durban.has_thousands_alike()
+        vic = browser_of("vic")
+        with CaptureQueriesContext(connection) as queries:
+            assert vic.get("/").status_code == 200
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 30, queries.captured_queries
