@@ -264,6 +264,7 @@ def _open_case(run: Run, finding: Finding, cases: dict[str, Case], *, actor: str
                 kind=CaseKind.NEVER_SUBMITTED,
                 owner=kind.owner,
                 due_s=kind.reviewing.due_s,
+                at=kind.destination,
                 actor=actor,
                 reason=_reason(run),
                 data={"run": str(run.uid), "records": len(finding.destination)},

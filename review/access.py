@@ -33,6 +33,7 @@ Right = Literal[
     "comment",
     "approve",
     "hand_over",
+    "share",
     "resume",
     "redeliver",
     "people",
@@ -49,8 +50,10 @@ _REVIEWER: frozenset[Right] = frozenset(
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
-    "approver": _REVIEWER | {"approve", "hand_over"},
-    "administrator": frozenset({"look", "resume", "redeliver", "hand_over", "people", "propose", "deputise"}),
+    "approver": _REVIEWER | {"approve", "hand_over", "share"},
+    "administrator": frozenset(
+        {"look", "resume", "redeliver", "hand_over", "share", "people", "propose", "deputise"}
+    ),
 }
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."

@@ -157,6 +157,17 @@ class ChooseForm(ReasonForm):
     seen = forms.CharField(max_length=64, widget=forms.HiddenInput)
 
 
+class SavedViewForm(forms.Form):
+    """An address of the queue, the name to keep it under, and whether everybody sees it."""
+
+    name = forms.CharField(
+        max_length=60,
+        error_messages={"required": "Give it a name.", "max_length": "A name has at most 60 characters."},
+    )
+    address = forms.CharField(required=False, max_length=2000)
+    shared = forms.BooleanField(required=False)
+
+
 class CommandForm(forms.Form):
     """One click without words."""
 

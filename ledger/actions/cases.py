@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from ledger.models import Case, Event, database_now
+from ledger.models import Case, Destination, Event, database_now
 from ledger.rules.errors import NotFound
 from ledger.rules.states import CaseKind
 
@@ -14,16 +14,16 @@ def open_case(
     kind: CaseKind,
     owner: str,
     due_s: float,
+    at: Destination | None = None,
     actor: str,
     reason: str,
     data: dict[str, object] | None = None,
 ) -> Case:
-    """Open a case that no operation carries; due in `due_s` seconds."""
+    """Open a case that no operation carries; due in `due_s` seconds of the working hours at `at`."""
     with transaction.atomic():
         now = database_now()
-        case = Case.objects.create(
-            kind=kind, owner=owner, opened_at=now, due_at=now + timedelta(seconds=due_s)
-        )
+        due_at = now + timedelta(seconds=due_s) if at is None else at.due_at(now, due_s)
+        case = Case.objects.create(kind=kind, owner=owner, opened_at=now, due_at=due_at)
         _tell(case, kind="held", actor=actor, reason=reason, data={"case_kind": kind, **(data or {})})
     return case
 

@@ -1,7 +1,7 @@
 """Stop for a person and go on: cases, permits taken back, and what was finished and is in doubt again."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ledger.actions.changing import change, locked
 from ledger.models import Case, Lookup, Operation, Permit
@@ -46,13 +46,12 @@ def hold_locked(
     if case is not None and case.kind == kind:
         return case
     if case is None:
-        due_s = operation.operation_type.reviewing.due_s
         case = Case.objects.create(
             operation=operation,
             kind=kind,
             owner=operation.operation_type.owner,
             opened_at=now,
-            due_at=now + timedelta(seconds=due_s),
+            due_at=operation.operation_type.due_at(now),
         )
     else:
         case.kind = kind

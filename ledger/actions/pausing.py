@@ -1,7 +1,7 @@
 """Pause a destination that refuses our credentials or is not set up rightly, and resume it: one case."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
@@ -49,7 +49,7 @@ def pause(destination_id: int, *, why: str) -> None:
 
 
 def _begin(pause: Pause, now: datetime, *, due_s: float, attempt: Attempt | None = None) -> Pause:
-    due_at, why = now + timedelta(seconds=due_s), pause.why
+    due_at, why = pause.destination.due_at(now, due_s), pause.why
     case = Case.objects.create(kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at)
     pause.case, pause.why, pause.paused_at = case, why[:WHY_MAX], now
     pause.save(force_insert=True)

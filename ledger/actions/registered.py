@@ -74,6 +74,7 @@ def _type(kind: OperationType, tried: Drilled, *, doubled: int, alike: tuple[str
         contract=weakened(kind.promises, tried),
         policy=kind.policy,
         due_s=kind.reviewing.due_s,
+        working=kind.destination.hours is not None,
         has_lookup=kind.has_lookup,
         lookup_proved_on=proved_at.astimezone(settings.DISPLAY_ZONE).date() if proved_at else None,
         drilled=tried,

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -14,6 +15,7 @@ from ledger.rules.calls import Calls, DrillSample, RetryPolicy, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import RulesUnreadable
+from ledger.rules.hours import WorkingHours
 
 Rules = TypeVar("Rules", bound=Section)
 
@@ -41,6 +43,8 @@ class Destination(models.Model):
     connection = models.JSONField()
     drills = models.BooleanField(default=False, db_default=False)
     """Whether drills may make records there: it is a test account."""
+    hours = models.JSONField(null=True)
+    """When its entity works; None: always."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
 
     class Meta:
@@ -58,11 +62,27 @@ class Destination(models.Model):
         """How it is reached, parsed."""
         return _read(Connection, self.connection, of=self.title)
 
+    @cached_property
+    def working(self) -> WorkingHours | None:
+        """When its entity works, parsed; None where it always does."""
+        return None if self.hours is None else _read(WorkingHours, self.hours, of=self.title)
+
+    def due_at(self, opened_at: datetime, due_s: float) -> datetime:
+        """Return when a case is due that is opened now: so many seconds of its entity's working hours later.
+
+        Hours that cannot be read keep nobody from opening a case: then all hours count.
+        """
+        try:
+            working = self.working
+        except RulesUnreadable:
+            working = None
+        return opened_at + timedelta(seconds=due_s) if working is None else working.after(opened_at, due_s)
+
     @property
     def trouble(self) -> str:
         """Why it cannot be reached by what is stored, in words; empty where it can."""
         try:
-            _ = self.reach
+            _ = self.reach, self.working
         except RulesUnreadable as error:
             return error.detail
         return ""
@@ -145,6 +165,10 @@ class OperationType(models.Model):
     def reviewing(self) -> ReviewPolicy:
         """How its cases are worked, parsed."""
         return _read(ReviewPolicy, self.review, of=self.name)
+
+    def due_at(self, opened_at: datetime) -> datetime:
+        """Return when a case of it is due that is opened now."""
+        return self.destination.due_at(opened_at, self.reviewing.due_s)
 
     @cached_property
     def sample(self) -> DrillSample | None:

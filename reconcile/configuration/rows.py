@@ -13,6 +13,7 @@ from ledger import actions
 from ledger.models import Automation, Destination, Event, OperationType, TieoutNow, Webhook
 from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
+from ledger.rules.hours import WorkingHours
 from ledger.rules.paths import dotted
 from ledger.rules.places import LOOKED_AT
 from reconcile.configuration.layout import Layout
@@ -59,6 +60,7 @@ DESTINATION = Kind(
     lambda c: (
         {"name": c["title"], "entity": c["entity"], "connector": c["connector"], "account": c["account"]}
         | ({"drills": True} if c["drills"] else {})
+        | ({"hours": c["hours"]} if c["hours"] else {})
         | c["connection"]
     ),
 )
@@ -240,6 +242,7 @@ def _destination(part: Part) -> Columns:
         "connector": head.connector,
         "account": head.account,
         "drills": head.drills,
+        "hours": hours.stored() if (hours := part.get("hours", WorkingHours)) else None,
         "connection": part.must("connection", Connection).stored(),
     }
 

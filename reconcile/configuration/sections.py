@@ -19,6 +19,7 @@ from ledger.rules.calls import (
 )
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Seconds, Secrets, Section, check_expression
+from ledger.rules.hours import WorkingHours
 from ledger.rules.layers import Layer
 from ledger.rules.saying import check_key, check_told
 from ledger.rules.webhooks import Kind
@@ -120,7 +121,7 @@ CALLS: Mapping[str, type[Section]] = {
     "list": ListCall,
     "void": VoidCall,
 }
-OF_DESTINATION: Mapping[str, type[Section]] = {"contract": Contract}
+OF_DESTINATION: Mapping[str, type[Section]] = {"contract": Contract, "hours": WorkingHours}
 OF_TYPE: Mapping[str, type[Section]] = {
     "contract": Contract,
     **CALLS,

@@ -311,6 +311,7 @@ def _case(history: History, repeat: Repeat, one: Several, *, actor: str) -> Case
         kind=CaseKind.REPEATED,
         owner=kind.owner,
         due_s=kind.reviewing.due_s,
+        at=kind.destination,
         actor=actor,
         reason=f"Import {history.pk}: {one.runs} successful runs of one trigger.",
         data={**repeat.mark, "history": str(history.uid), "runs": one.runs},

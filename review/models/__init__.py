@@ -2,3 +2,4 @@
 
 from review.models.item import Item as Item
 from review.models.reader import Reader as Reader
+from review.models.saved_view import SavedView as SavedView

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
-from review import access, choices, cursors, filters, histories, listing, pausing
+from review import access, choices, cursors, filters, histories, listing, pausing, saved
 from review.access import people_only
 from review.counting import counts
 from review.cursors import Cursor
@@ -32,7 +32,9 @@ def show(request: HttpRequest) -> HttpResponse:
     after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
     page = queue.page(after=after, before=before)
     listed = listing.listed(queue, page, now, number=listing.number(request.GET.get("n", "")))
-    return render(request, "review/queue.html", _context(queue, now) | {"listed": listed, "now": now})
+    return render(
+        request, "review/queue.html", _context(queue, now, request.user) | {"listed": listed, "now": now}
+    )
 
 
 def _news(request: HttpRequest, queue: Queue) -> HttpResponse:
@@ -43,7 +45,7 @@ def _news(request: HttpRequest, queue: Queue) -> HttpResponse:
     return render(request, "review/_news.html", {"news": news})
 
 
-def _context(queue: Queue, now: Any) -> dict[str, Any]:
+def _context(queue: Queue, now: Any, person: Any) -> dict[str, Any]:
     chosen, counted = queue.chosen, counts(now)
     offered = choices.offered(chosen, counted.currencies, queue.types)
     repeated = counted.repeated if chosen.view in WITH_REPEATS else 0
@@ -59,4 +61,6 @@ def _context(queue: Queue, now: Any) -> dict[str, Any]:
         "repeats": histories.waiting(now) if repeated else [],
         "choices": offered,
         "chips": choices.chips(chosen, offered),
+        "saved": saved.listed(person, chosen),
+        "may_share": access.may(person, "share"),
     }

@@ -9,7 +9,7 @@ import pytest
 
 from config.environment import ROOT, Environment
 from config.urls import api as served_api
-from ledger.rules import calls, connections, events
+from ledger.rules import calls, connections, events, hours
 from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import WrongMethod
 from reconcile.configuration import sections
@@ -79,6 +79,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "Rate": (connections.Rate,),
     "OAuth 2": (connections.Auth,),
     "`[destinations.NAME.contract]`": (Contract,),
+    "`[destinations.NAME.hours]`": (hours.WorkingHours,),
     "`[destinations.NAME.events]`": (events.EventRules,),
     '`[operation_types."NAME"]`': (sections.TypeHead,),
     '`.send`: required where `performed_by = "tieout"`': (calls.SendCall,),

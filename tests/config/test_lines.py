@@ -12,6 +12,7 @@ from reconcile.configuration import sections
 from tests.config.test_documents import SECTIONS, names_in
 
 DESTINATION, CONTRACT = "`[destinations.NAME]`", "`[destinations.NAME.contract]`"
+HOURS, WORKED = "`[destinations.NAME.hours]`", "ledger/test_hours.py"
 EVENTS, TYPE = "`[destinations.NAME.events]`", '`[operation_types."NAME"]`'
 SEND = '`.send`: required where `performed_by = "tieout"`'
 RECORD = "`.record`: how one record is read; required with `lookup` or `list`"
@@ -89,6 +90,10 @@ SHOWN: dict[str, dict[str, str]] = {
         "settle": "ledger/test_decisions.py::test_absence_is_proof_from_the_moment_it_is_settled",
         "final_within": "ledger/test_final_words.py::test_what_is_not_final_in_time_is_held_and_still_completes_by_a_persons_check",
         "retry_owner": f"{REGISTER}::test_the_destinations_own_client_may_own_the_retries",
+    },
+    HOURS: {
+        **dict.fromkeys(("timezone", "opens", "closes"), f"{WORKED}::test_only_working_hours_count"),
+        **dict.fromkeys(("days", "holidays"), f"{WORKED}::test_only_working_hours_count"),
     },
     EVENTS: {
         **dict.fromkeys(

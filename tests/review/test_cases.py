@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from ledger import actions
 from ledger.models import Case, Operation, database_now
 from review.instants import zone
+from review.models import SavedView
 from tests import stories
 from tests.people import browser_of, person
 from tests.review.test_queue import listed
@@ -73,6 +74,30 @@ def test_what_is_snoozed_counts_and_is_listed_apart(durban: stories.Durban) -> N
     assert sorted(listed(ann)) == ["Order 483", "Order 484"], "a check has woken it"
     for wrong in ({"other": "soon"}, {"other": "", "until": ""}):
         assert "Choose until when" in page(ann, f"/cases/{case.uid}/snooze/", form | wrong)
+
+
+def test_an_address_is_kept_under_a_name_and_shared_by_who_may(durban: stories.Durban) -> None:
+    operation = durban.absent(483)
+    actions.assign(of(operation).uid, actor="ann", to="ann")
+    ann, bob = browser_of("ann"), browser_of("bob")
+    form = {"name": "My failed <ones>", "address": "state=failed&who=me&nonsense=1"}
+    assert "Save this view" not in page(ann, "/queue/") and "Save this view" in page(ann, "/queue/?who=me")
+    assert "Everybody sees it" not in page(ann, "/queue/?who=me")
+    kept = page(ann, "/views/", form)
+    assert "Saved as “My failed &lt;ones&gt;”" in kept and "Order 483" in kept, "back under the same filter"
+    assert "?state=failed&amp;who=me" in kept and "Delete this view" in kept
+    assert "already" in page(ann, "/views/", form)
+    assert "Only an approver or an administrator" in page(
+        ann, "/views/", form | {"name": "x", "shared": "on"}
+    )
+    assert "My failed" not in page(bob, "/queue/"), "one's own"
+    page(bob, "/views/", {"name": "What I have", "address": "who=me", "shared": "on"})
+    assert "What I have" in page(ann, "/queue/") and "Order 483" in page(ann, "/queue/?who=me"), "hers"
+    view = SavedView.objects.get(name="What I have")
+    assert "Only whose it is" in page(ann, f"/views/{view.uid}/delete/", {})
+    assert "is deleted" in page(bob, f"/views/{view.uid}/delete/", {})
+    assert "What I have" not in page(ann, "/queue/")
+    assert "Give it a name" in page(ann, "/views/", {"name": " ", "address": "who=me"})
 
 
 def test_all_that_somebody_has_is_handed_over_with_a_note(durban: stories.Durban) -> None:

@@ -28,6 +28,7 @@ from ledger import actions
 from ledger.models import Delivery, Event, Operation, Pause
 from reconcile.models import Repeat
 from reconcile.proposals.actions import propose_role
+from review import saved
 from review.access import (
     LOOKS_ONLY,
     NO_ADMINISTRATOR,
@@ -39,6 +40,7 @@ from review.access import (
 )
 from review.handing import NOT_YOURS
 from review.instants import zone
+from review.saved import NOT_YOURS as NO_VIEW
 from tests import stories
 from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
@@ -60,6 +62,7 @@ WORDS = (
     NO_PEOPLE,
     NO_PROPOSAL,
     NOT_YOURS,
+    NO_VIEW,
 )
 COUNTED = ("ledger_", "reconcile_", "review_")
 """The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
@@ -186,6 +189,15 @@ def somebodys(place: Place, name: str) -> tuple[str, Form]:
     case = absent(place, "eve")[0].cases.get()
     actions.assign(case.uid, actor="eve", to="eve")
     return "/hand-over/?of=eve", {"of": "eve", "to": "bob", "chosen": [str(case.uid)], "note": "Away."}
+
+
+def kept(place: Place, name: str) -> tuple[str, Form]:
+    return "/views/", {"name": f"Late {place.number()}", "address": "view=late"}
+
+
+def kept_by(place: Place, name: str) -> tuple[str, Form]:
+    view = saved.keep(person(name), name=f"Mine {place.number()}", address="who=me", shared=False)
+    return f"/views/{view.uid}/delete/", {}
 
 
 def paused(place: Place, name: str) -> tuple[str, Form]:
@@ -332,6 +344,8 @@ DOORS: dict[str, Door] = {
     "cases/<uuid:uid>/assign/": Door(case_of("assign"), may=DECIDE, shows=False),
     "cases/<uuid:uid>/snooze/": Door(case_of("snooze"), may=DECIDE, shows=False),
     "cases/<uuid:uid>/wake/": Door(case_of("wake"), may=DECIDE, shows=False),
+    "views/": Door(kept, may=WITH_A_ROLE, shows=False),
+    "views/<uuid:uid>/delete/": Door(kept_by, may=("ann",), shows=False),
     "hand-over/": Door(somebodys, may=("bob", "ada")),
     "pauses/<uuid:uid>/": Door(paused, may=ADMINISTER),
     "deliveries/<uuid:uid>/again/": Door(given_up, may=ADMINISTER, shows=False),

@@ -32,6 +32,8 @@ class TypeFacts:
     """Records of the source, among the latest operations, that stand under more than one key."""
     alike: tuple[str, ...] = ()
     """Other types that look for the same records."""
+    working: bool = False
+    """Of `due_s`, only the working hours of its entity count."""
 
 
 @dataclass(frozen=True)

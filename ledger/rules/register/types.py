@@ -109,8 +109,13 @@ def _key(kind: TypeFacts, makers: list[AutomationFacts]) -> Check:
     return Check(about, "uncertain", "not said", more)
 
 
+def _due(kind: TypeFacts) -> str:
+    """Say in how long a case of it is due."""
+    return f"{span(kind.due_s)}{' of working hours' if kind.working else ''}"
+
+
 def _last_failure(kind: TypeFacts) -> Check:
-    more = f"a case in the queue, due in {span(kind.due_s)}"
+    more = f"a case in the queue, due in {_due(kind)}"
     return Check("Last failure", "completed", kind.owner, more)
 
 
@@ -143,7 +148,7 @@ def _answers(kind: TypeFacts) -> tuple[str, ...]:
         _absence(kind),
         f"{tries(kind).capitalize()}, {_spaced(kind)}",
         f"Nothing is sent by itself any more. A case stands in the queue of {kind.owner}, due in "
-        f"{span(kind.due_s)}; a person decides with the evidence in front of them.",
+        f"{_due(kind)}; a person decides with the evidence in front of them.",
         _proof(kind),
     )
 

@@ -1,0 +1,62 @@
+"""Views of the queue under a name: kept, shared, listed beside the built-in ones, forgotten."""
+
+import uuid
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from ledger.rules.errors import Malformed
+from review import access
+from review.access import NotAllowed
+from review.filters import Filter, Reader
+from review.models import SavedView
+
+MOST = 30
+"""As many as one person keeps."""
+NOT_YOURS = "Only whose it is deletes a view."
+NOT_SHARED = "Only an approver or an administrator shares a view; it can be kept for yourself."
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One saved view as the queue shows it."""
+
+    view: SavedView
+    current: bool
+    own: bool
+
+
+def tidy(address: str) -> str:
+    """Return the query of an address of the queue as the queue itself writes it."""
+    return Filter.read(dict(parse_qsl(address)), Reader()).address
+
+
+def keep(person: User, *, name: str, address: str, shared: bool) -> SavedView:
+    """Keep an address under a name; raises NotAllowed, Malformed where the name is taken."""
+    if shared and not access.may(person, "share"):
+        raise NotAllowed(NOT_SHARED)
+    if SavedView.objects.filter(person=person).count() >= MOST:
+        raise Malformed(f"You keep {MOST} views already: delete one first.")
+    try:
+        with transaction.atomic():
+            return SavedView.objects.create(person=person, name=name, address=tidy(address), shared=shared)
+    except IntegrityError:
+        raise Malformed(f"You have a view called “{name}” already: choose another name.") from None
+
+
+def forget(person: User, uid: uuid.UUID) -> str:
+    """Delete a view of one's own; returns its name, empty where it is not theirs or gone."""
+    view = SavedView.objects.filter(person=person, uid=uid).first()
+    if view is None:
+        return ""
+    view.delete()
+    return view.name
+
+
+def listed(person: User, chosen: Filter) -> list[Kept]:
+    """Return a person's views and those that are shared, in the order of their names; one query."""
+    seen = SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person")
+    return [Kept(one, one.address == chosen.address, one.person_id == person.pk) for one in seen]
