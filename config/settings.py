@@ -120,7 +120,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "tieout_cache",
-        "OPTIONS": {"MAX_ENTRIES": 1_000_000},
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
     # The queue's own statistics, written twice a second and believed by nobody: they need no database.
     "queue": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.utils import timezone
 
 from ledger.actions.accounts import tell_of_account
 from ledger.models import Approval, Case, Permit, database_now
@@ -138,7 +140,8 @@ def listed(reader: User) -> list[Account]:
     for user_id, kind in Authenticator.objects.values_list("user_id", "type"):
         factors.setdefault(user_id, []).append(kind)
     begun: dict[int, int] = {}
-    for user_id in UserSession.objects.values_list("user_id", flat=True):
+    living = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    for user_id in UserSession.objects.filter(session_key__in=living).values_list("user_id", flat=True):
         begun[user_id] = begun.get(user_id, 0) + 1
     may = access.may(reader, "people")
     return [

@@ -11,6 +11,7 @@ from django.contrib.auth import SESSION_KEY, logout
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -94,6 +95,15 @@ def end_all(user_pk: int) -> int:
     keys = list(_of(user_pk))
     Session.objects.filter(session_key__in=keys).delete()
     return len(keys)
+
+
+def forget_ended() -> None:
+    """Remove what is over: sessions, and limits of signing in that have lapsed; nothing else ever does."""
+    now = timezone.now()
+    Session.objects.filter(expire_date__lt=now).delete()
+    with connection.cursor() as cursor:
+        # The table of the cache in the settings.
+        cursor.execute("DELETE FROM tieout_cache WHERE expires < %s", [now])
 
 
 def _of(user_pk: int) -> Iterator[str]:

@@ -33,6 +33,7 @@ def connect() -> None:
 
 def _signed_in(request: HttpRequest, **_: Any) -> None:
     sessions.began(request.session)
+    sessions.forget_ended()
 
 
 def _proved(request: HttpRequest, user: Any, method: str, *, reauthenticated: bool = False, **_: Any) -> None:

@@ -1,7 +1,13 @@
 """Sessions: how long they last, what counts as being at work, and ending one's own."""
 
+from typing import Any
+
 from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.core.cache import caches
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Event
 from tests import stories
@@ -53,6 +59,31 @@ def test_one_sees_where_one_is_signed_in_and_ends_it_there(database: Database) -
     signed_in("ann", phone)
     ann.post(f"{SECURITY}sessions/end/")
     assert phone.get("/queue/").status_code == 302 and ann.get("/queue/").status_code == 200
+
+
+def test_what_is_over_goes_with_the_next_sign_in(database: Database) -> None:
+    ada, ann = signed_in("ada")[0], signed_in("ann")[0]
+    Session.objects.filter(session_key=ann.session.session_key).update(expire_date="2026-01-01T00:00:00Z")
+    caches["default"].set("lapsed", [1.0], timeout=-1)
+    with CaptureQueriesContext(connection) as few:
+        people = text(ada.get("/people/"))
+    assert people.count('data-label="Sessions">0<') == 1 and people.count('data-label="Sessions">1<') == 1
+    for name in ("bob", "eve", "vic"):
+        signed_in(name)
+    assert not Session.objects.filter(expire_date__year=2026, expire_date__month=1).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM tieout_cache WHERE cache_key LIKE '%lapsed'")
+        assert cursor.fetchone() == (0,)
+    with CaptureQueriesContext(connection) as more:
+        ada.get("/people/")
+    assert len(more) == len(few), "as many queries, whoever is there"
+
+
+def test_behind_a_proxy_an_address_is_the_one_that_the_proxy_saw(database: Database, settings: Any) -> None:
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+    ann, _ = signed_in("ann", Client(headers={"X-Forwarded-For": "198.51.100.1, 203.0.113.7"}))
+    shown = text(ann.get(SECURITY))
+    assert "from 203.0.113.7" in shown and "198.51.100.1" not in shown, "the first one anybody can write"
 
 
 def test_a_password_is_changed_by_who_knows_it_and_never_to_a_common_one(database: Database) -> None:
