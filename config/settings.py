@@ -149,6 +149,7 @@ Q_CLUSTER = {
 # What else the worker's sweep does every two seconds: functions without arguments that are soon done.
 SWEEP_HOOKS = [
     "reconcile.scheduling.sweep",
+    "review.bulk.sweeping.sweep",
     "ledger.webhooks.sweeping.sweep",
     "reconcile.proposals.actions.sweep",
 ]

@@ -26,6 +26,7 @@ TABS = (
     Tab("today", "Today", "home"),
     Tab("queue", "Queue", "queue"),
     Tab("approvals", "Approvals", "approvals", figure=approvals.figure),
+    Tab("bulk", "Bulk", "bulks"),
     Tab("runs", "Runs", "runs"),
     Tab("register", "Register", "register"),
     Tab("trail", "Trail", "trail"),

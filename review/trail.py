@@ -84,6 +84,15 @@ _DID = {
     "snoozed": "snoozed it until {until}.",
     "woken": "took it up again.",
     "commented": "wrote:",
+    "bulk_asked": "asked a second person for it.",
+    "bulk_started": "confirmed it.",
+    "bulk_approved": "approved it.",
+    "bulk_refused": "refused it.",
+    "bulk_paused": "paused it.",
+    "bulk_resumed": "resumed it.",
+    "bulk_stopped": "stopped it.",
+    "bulk_cancelled": "cancelled the rest.",
+    "bulk_done": "ended it.",
 }
 _NAMED = {"{section}": "section", "{type}": "type", "{name}": "name", "{person}": "person"}
 """What an event that is about no operation names, from its data."""

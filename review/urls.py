@@ -4,6 +4,7 @@ from django.urls import path
 
 from review.views import (
     approvals,
+    bulk,
     cases,
     choosing,
     corrections,
@@ -58,6 +59,10 @@ urlpatterns = [
     path("approvals/roles/", proposals.role, name="role"),
     path("approvals/deputies/", deputies.index, name="deputies"),
     path("approvals/deputies/<uuid:uid>/end/", deputies.end, name="deputy-end"),
+    path("bulk/", bulk.index, name="bulks"),
+    path("bulk/freeze/", bulk.freeze, name="bulk-freeze"),
+    path("bulk/<uuid:uid>/", bulk.show, name="bulk"),
+    *(path(f"bulk/<uuid:uid>/{way}/", bulk.say, {"way": way}, name=f"bulk-{way}") for way in bulk.WAYS),
     path("deliveries/", deliveries.index, name="deliveries"),
     path("deliveries/<uuid:uid>/again/", deliveries.again, name="delivery-again"),
     path("people/", people.index, name="people"),

@@ -203,15 +203,15 @@ class Durban:
         self.allowed(old["allowed"])
         return {name: self.again(operation) for name, operation in (old | new).items()}
 
-    def has_thousands_alike(self) -> None:
-        """Add 3,000 rows like each operation that is there; only their ids and keys differ."""
+    def has_thousands_alike(self, count: int = 3000) -> None:
+        """Add so many rows like each operation that is there; only their ids and keys differ."""
         columns = [field.column for field in Operation._meta.fields if field.column != "id"]
-        values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "'order/' || n"}
+        values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "key || '/' || n"}
         self.clock.database.as_superuser(
             "SET session_replication_role = replica",
             f"INSERT INTO ledger_operation ({', '.join(columns)}) "
             f"SELECT {', '.join(values[name] for name in columns)} "
-            "FROM ledger_operation, generate_series(1, 3000) AS n",
+            f"FROM ledger_operation, generate_series(1, {count}) AS n",
             "ANALYZE ledger_operation",
         )
 

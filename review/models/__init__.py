@@ -1,5 +1,8 @@
 """The rows of people's work with the console, and the queue that they work from."""
 
+from review.models.bulk import Bulk as Bulk
+from review.models.bulk import BulkItem as BulkItem
+from review.models.bulk import BulkWord as BulkWord
 from review.models.item import Item as Item
 from review.models.reader import Reader as Reader
 from review.models.saved_view import SavedView as SavedView

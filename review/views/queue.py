@@ -1,6 +1,7 @@
 """The queue."""
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -59,6 +60,8 @@ def _context(queue: Queue, now: Any, person: Any) -> dict[str, Any]:
         "scale": listing.scale(queue, counted),
         "pauses": pausing.open_pauses(),
         "repeats": histories.waiting(now) if repeated else [],
+        "picks": access.may(person, "check"),
+        "carried": parse_qsl(chosen.address),
         "choices": offered,
         "chips": choices.chips(chosen, offered),
         "saved": saved.listed(person, chosen),

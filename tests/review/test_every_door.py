@@ -26,6 +26,7 @@ from django.urls import URLPattern, URLResolver
 from config.urls import urlpatterns
 from ledger import actions
 from ledger.models import Delivery, Event, Operation, Pause
+from ledger.rules.leaves import Action
 from reconcile.models import Repeat
 from reconcile.proposals.actions import propose_role
 from review import saved
@@ -38,6 +39,8 @@ from review.access import (
     NO_PROPOSAL,
     NO_REDELIVERY,
 )
+from review.bulk.freezing import freeze
+from review.filters import Filter
 from review.handing import NOT_YOURS
 from review.instants import zone
 from review.saved import NOT_YOURS as NO_VIEW
@@ -278,6 +281,27 @@ def marked(place: Place, name: str) -> tuple[str, Form]:
     return "/seen/", {"until": str(Event.objects.latest("pk").pk)}
 
 
+def bulk(place: Place, name: str, way: str = "", *said: str) -> tuple[str, Form]:
+    """A frozen list; `said`: the ways that its maker has gone with it."""
+    amount = "20000.00" if way in ("approve/", "refuse/") else "100.00"
+    operation = place.durban.absent(place.number(), amount)
+    maker = "eve" if way in ("approve/", "refuse/") or name not in DECIDE else name
+    made = freeze(Action.SEND_AGAIN, person=person(maker), chosen=Filter(), picked=[operation.uid])
+    for one in said:
+        form = {"command_id": str(uuid.uuid4()), "reason": "Lost.", "per_minute": 300}
+        assert browser_of(maker).post(f"/bulk/{made.uid}/{one}/", form).status_code == 303
+    return f"/bulk/{made.uid}/{way}", {"per_minute": 300}
+
+
+def in_bulk(way: str, *said: str) -> Scene:
+    return lambda place, name: bulk(place, name, way, *said)
+
+
+def to_freeze(place: Place, name: str) -> tuple[str, Form]:
+    silent(place, name)
+    return "/bulk/freeze/", {"action": "check", "which": "all"}
+
+
 def run(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
     place.run = place.run or f"/runs/{Books.configured(place.folder).run()[0].uid}"
     return place.run + end, {}
@@ -312,6 +336,15 @@ DOORS: dict[str, Door] = {
     "approvals/roles/": Door(wished, may=ADMINISTER),
     "approvals/deputies/": Door(deputised, may=("ann", "bob", "ada")),
     "approvals/deputies/<uuid:uid>/end/": Door(stands_in, may=("ann", "bob", "ada"), shows=False),
+    "bulk/": at("/bulk/"),
+    "bulk/<uuid:uid>/": Door(bulk),
+    "bulk/freeze/": Door(to_freeze, may=DECIDE, shows=False),
+    "bulk/<uuid:uid>/start/": Door(in_bulk("start/"), may=DECIDE, shows=False),
+    "bulk/<uuid:uid>/pause/": Door(in_bulk("pause/", "start"), may=DECIDE, shows=False),
+    "bulk/<uuid:uid>/resume/": Door(in_bulk("resume/", "start", "pause"), may=DECIDE, shows=False),
+    "bulk/<uuid:uid>/cancel/": Door(in_bulk("cancel/", "start"), may=DECIDE, shows=False),
+    "bulk/<uuid:uid>/approve/": Door(in_bulk("approve/", "start"), may=APPROVE, shows=False),
+    "bulk/<uuid:uid>/refuse/": Door(in_bulk("refuse/", "start"), may=APPROVE, shows=False),
     "deliveries/": at("/deliveries/"),
     "register/": at("/register/"),
     "people/": at("/people/"),

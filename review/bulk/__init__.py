@@ -1,0 +1,1 @@
+"""Many operations at once, with guard rails: freeze, read, confirm, run, verify."""

@@ -1,0 +1,135 @@
+"""Bulk actions: freeze what the queue shows, read what would happen, confirm, and watch."""
+
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from ledger.models import database_now
+from ledger.rules.errors import TieoutError
+from ledger.rules.leaves import Action
+from review import access
+from review.access import people_only
+from review.bulk import commanding, freezing, listing, reading
+from review.bulk.items import told
+from review.filters import Filter
+from review.forms import NOT_WHOLE, ReasonForm, fresh
+from review.models import Bulk
+from review.views.operation import UNCHANGED, SeeOther, person, wants_fragment
+
+
+class StartForm(ReasonForm):
+    """A reason, and how fast."""
+
+    per_minute = forms.TypedChoiceField(choices=[*reading.PACES.items()], coerce=int, initial=300)
+
+
+class AgreeForm(ReasonForm):
+    """The same where agreeing says enough."""
+
+    reason = forms.CharField(max_length=commanding.REASON_MAX, required=False)
+
+
+WAYS: dict[str, tuple[type[ReasonForm], Callable[..., None]]] = {
+    "start": (StartForm, commanding.start),
+    "approve": (AgreeForm, commanding.approve),
+    "refuse": (ReasonForm, commanding.refuse),
+    "pause": (ReasonForm, commanding.pause),
+    "resume": (ReasonForm, commanding.resume),
+    "cancel": (ReasonForm, commanding.cancel),
+}
+
+
+@people_only
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Show the latest bulk actions."""
+    context = {"section": "bulk", "now": database_now(), "lines": listing.lately(person(request))}
+    return render(request, "review/bulks.html", context)
+
+
+@people_only
+@require_POST
+def freeze(request: HttpRequest) -> HttpResponse:
+    """Freeze what was ticked, or all that the address finds, and lead to its preview."""
+    chosen = Filter.read(request.POST, access.reader(request.user))
+    picked = None if request.POST.get("which") == "all" else _uuids(request.POST.getlist("pick"))
+    try:
+        action = Action(request.POST.get("action", ""))
+        bulk = freezing.freeze(action, person=person(request), chosen=chosen, picked=picked)
+    except (TieoutError, ValueError) as error:
+        messages.error(request, told(error) if isinstance(error, TieoutError) else NOT_WHOLE)
+        return SeeOther(f"{reverse('queue')}?{chosen.address}" if chosen.address else reverse("queue"))
+    return SeeOther(reverse("bulk", args=[bulk.uid]))
+
+
+def _uuids(texts: list[str]) -> list[uuid.UUID]:
+    found = []
+    for text in texts:
+        with suppress(ValueError):
+            found.append(uuid.UUID(text))
+    return found
+
+
+@people_only
+@require_safe
+def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Show a preview, or how far it is; a poll that has seen this much already gets nothing."""
+    bulk = get_object_or_404(Bulk, uid=uid)
+    if not wants_fragment(request):
+        return _page(request, bulk)
+    page = _read(request, bulk)
+    if request.GET.get("seen") == page.mark:
+        return HttpResponse(status=UNCHANGED)
+    context = {"page": page, "now": page.now, "moved": request.GET.get("status") != bulk.status}
+    return render(request, "review/_bulk.html", context)
+
+
+@people_only
+@require_POST
+def say(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
+    """Do what a button says, once, and show the page again."""
+    bulk = get_object_or_404(Bulk, uid=uid)
+    kind, act = WAYS[way]
+    form, refusal = kind(request.POST), ""
+    if form.is_valid():
+        try:
+            act(bulk, person=person(request), **form.cleaned_data)
+            return SeeOther(reverse("bulk", args=[uid]))
+        except TieoutError as error:
+            refusal = told(error)
+    elif "command_id" in form.errors:
+        refusal = NOT_WHOLE
+    bulk.refresh_from_db()
+    return _page(request, bulk, form=form, refusal=refusal)
+
+
+def _read(request: HttpRequest, bulk: Bulk) -> reading.Page:
+    after = request.GET.get("after", "")
+    number = int(after) if after.isascii() and after.isdecimal() and len(after) < 9 else 0
+    return reading.read(bulk, person(request), show=request.GET.get("show", ""), after=number)
+
+
+def _page(
+    request: HttpRequest, bulk: Bulk, *, form: ReasonForm | None = None, refusal: str = ""
+) -> HttpResponse:
+    page = _read(request, bulk)
+    context = {
+        "section": "bulk",
+        "page": page,
+        "now": page.now,
+        "form": form,
+        "reason": form.data.get("reason", "") if form else "",
+        "wrong": form.errors.get("reason", [""])[0] if form else "",
+        "refusal": refusal,
+        "command_id": fresh()["command_id"],
+        "paces": reading.PACES.items(),
+        "from": reading.source_words(bulk),
+    }
+    return render(request, "review/bulk.html", context)

@@ -1,0 +1,92 @@
+"""The pages of bulk actions: what is ticked or found is frozen, read, confirmed once, and watched."""
+
+import re
+import uuid
+
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from review.models import Bulk
+from tests import stories
+from tests.people import browser_of
+
+
+def previewed(client: Client, action: str = "send_again", **form: object) -> Bulk:
+    answer = client.post("/bulk/freeze/", {"action": action, "which": "all", **form})
+    assert answer.status_code == 303, answer.content
+    return Bulk.objects.get(uid=answer["Location"].split("/")[2])
+
+
+def shown(client: Client, bulk: Bulk, query: str = "") -> str:
+    page = client.get(f"/bulk/{bulk.uid}/{query}")
+    assert page.status_code == 200
+    return page.content.decode()
+
+
+def said(client: Client, bulk: Bulk, way: str, **form: object) -> str:
+    given = {"command_id": str(uuid.uuid4()), "reason": "It was asked for.", "per_minute": 300, **form}
+    return client.post(f"/bulk/{bulk.uid}/{way}/", given, follow=True).content.decode()
+
+
+def test_a_list_is_frozen_read_and_confirmed_once(durban: stories.Durban) -> None:
+    """Known failures 31, 32: items that came after the click were taken; "all" was not what was seen."""
+    durban.every_state()
+    ann = browser_of("ann")
+    assert 'name="pick"' in ann.get("/queue/").content.decode()
+    assert 'name="pick"' not in browser_of("vic").get("/queue/").content.decode()
+    bulk = previewed(ann, view="person")
+    page = shown(ann, bulk)
+    assert bulk.items.filter(may=True).count() == 3 and ">Send 3 again</button>" in page
+    assert "4 of 7 are not open to it" in page and "new since" not in page
+    assert "It is done" not in shown(ann, bulk, "?show=open") and "Already allowed by ann" in page
+    durban.clock.advance(60)
+    durban.absent(700, "10.00")
+    assert "1 new since: not included." in shown(ann, bulk)
+    assert "It is ann’s list" in shown(browser_of("bob"), bulk)
+    assert "Write a reason" in said(ann, bulk, "start", reason="")
+    click = str(uuid.uuid4())
+    for _ in range(2):
+        assert "Running: 0 of 3 verified there" in said(ann, bulk, "start", command_id=click)
+    assert "It was confirmed already." in said(ann, bulk, "start")
+    assert bulk.words.count() == 1 and bulk.items.filter(outcome="refused").count() == 4
+    assert "Paused: 0 of 3" in said(browser_of("bob"), bulk, "pause")
+    assert "It is not running: paused." in said(ann, bulk, "pause")
+    assert "Cancelled: 0 of 3" in said(ann, bulk, "cancel")
+    assert "“It was asked for.”" in shown(ann, bulk) and "cancelled the rest." in shown(ann, bulk)
+    assert f"{bulk.pk}: Send again" in ann.get("/bulk/").content.decode()
+
+
+def test_a_poll_says_only_what_is_new_and_nothing_selected_is_said(durban: stories.Durban) -> None:
+    durban.absent(483)
+    ann = browser_of("ann")
+    for form in ({"which": "ticked"}, {"which": "ticked", "pick": "x"}, {"which": "all", "text": "nowhere"}):
+        answer = ann.post("/bulk/freeze/", {"action": "check", **form}, follow=True)
+        assert "Nothing is selected" in answer.content.decode()
+    answer = ann.post("/bulk/freeze/", {"action": "correct", "which": "all"}, follow=True)
+    assert "decided one by one" in answer.content.decode()
+    bulk = previewed(ann, "check")
+    said(ann, bulk, "start")
+    (poll,) = re.findall(r'hx-get="([^"]+)"', shown(ann, bulk))
+    poll = poll.replace("&amp;", "&")
+    assert ann.get(poll, headers={"HX-Request": "true"}).status_code == 204
+    said(ann, bulk, "pause")
+    changed = ann.get(poll, headers={"HX-Request": "true"}).content.decode()
+    assert "It is now paused." in changed and "hx-get" not in changed
+
+
+def test_the_number_of_queries_of_a_bulk_action_is_fixed(durban: stories.Durban) -> None:
+    ann = browser_of("ann")
+    counts = []
+    for order in (10, 20):
+        durban.absent(order)
+        if order > 10:
+            durban.every_state()
+        bulk = previewed(ann)
+        for _ in range(2):
+            with CaptureQueriesContext(connection) as queries:
+                shown(ann, bulk)
+        with CaptureQueriesContext(connection) as listed:
+            ann.get("/bulk/")
+        counts.append((len(queries), len(listed)))
+    assert counts[0] == counts[1] <= (24, 8), counts
