@@ -74,6 +74,8 @@ def start(
                 last_day=days[1],
                 dry_run=dry_run,
                 grace_s=plan.grace_s,
+                rules_version=plan.rules_version,
+                type_version=plan.operation_type.rules_version,
                 lease_until=TieoutNow() + leasing.length(plan),
                 **({} if waits else leasing.session()),
             )

@@ -50,6 +50,8 @@ class Plan(models.Model):
     next_run_at = models.DateTimeField(null=True)
     """Emptied when schedule or zone change; the next sweep computes it."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
+    rules_version = models.PositiveIntegerField(default=1, db_default=1)
+    """Counted by the database with each change of the plan."""
 
     objects = PlanQuerySet.as_manager()
 
@@ -103,6 +105,10 @@ class Run(models.Model):
     dry_run = models.BooleanField(default=False)
     """Nothing of it is kept, and the row is gone with its end."""
     grace_s = models.FloatField()
+    rules_version = models.PositiveIntegerField(null=True)
+    """Which version of its plan it went by; None before versions were counted."""
+    type_version = models.PositiveIntegerField(null=True)
+    """And which of its type's rules."""
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     step = models.CharField(max_length=10, choices=Step, default=Step.LISTING)
     place = models.JSONField(null=True)

@@ -107,6 +107,7 @@ def claim_locked(operation: Operation, now: datetime, ticket: Ticket) -> Attempt
         idempotency_key=key,
         key_apart=apart,
         payload_digest=operation.payload_digest,
+        rules_version=operation.operation_type.rules_version,
         claimed_at=now,
         lease_until=now + timedelta(seconds=ticket.lease_s),
         started_at=now if ticket.started else None,

@@ -126,6 +126,8 @@ class OperationType(models.Model):
     drill = models.JSONField(null=True)
     """What a drill may send; None where it may not."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
+    rules_version = models.PositiveIntegerField(default=1, db_default=1)
+    """Counted by the database with each change of its rules, or of how its destination is reached."""
     lookup_changed_at = models.DateTimeField(db_default=TieoutNow())
     """When the rules last changed by which an operation is sent so that it can be found, and is looked up."""
     lookup_proved_at = models.DateTimeField(null=True)

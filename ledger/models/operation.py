@@ -345,6 +345,8 @@ class Attempt(models.Model):
     key_apart = models.BooleanField(default=False, db_default=False)
     """Its key does not cover it: by its rules none was sent as at the first try, or to another account."""
     payload_digest = models.CharField(max_length=100)
+    rules_version = models.PositiveIntegerField(null=True)
+    """Which version of its type's rules it went by; None before versions were counted."""
     claimed_at = models.DateTimeField(db_default=TieoutNow())
     lease_until = models.DateTimeField()
     started_at = models.DateTimeField(null=True)

@@ -6,7 +6,7 @@
 -- The insert may wait long for a key that is then given up. A lease that has lost more than a second by that is
 -- left out, which no attempt can be without: nothing is written then.
 WITH asked AS (
-    SELECT t.contract, d.account, %(claimed)s AND NOT EXISTS (
+    SELECT t.contract, t.rules_version, d.account, %(claimed)s AND NOT EXISTS (
         SELECT FROM ledger_pause WHERE destination_id = d.id AND resumed_at IS NULL
     ) AS claimed
     FROM ledger_operationtype AS t JOIN ledger_destination AS d ON d.id = t.destination_id
@@ -37,12 +37,12 @@ WITH asked AS (
 ), attempt AS (
     INSERT INTO ledger_attempt (
         uid, operation_id, number, caller_id, token_hash, actor, run, idempotency_key, payload_digest,
-        lease_until, started_at, error_code, message, destination_reference, outcome_digest
+        lease_until, started_at, error_code, message, destination_reference, outcome_digest, rules_version
     )
     SELECT %(attempt_uid)s::uuid, id, 1, %(caller_id)s::uuid, %(token_hash)s::text, %(actor)s::text, %(run)s::text,
         idempotency_key, payload_digest,
         CASE WHEN lease_until > tieout_now() + make_interval(secs => %(lease_s)s - 1) THEN lease_until END,
-        first_sent_at, '', '', '', ''
+        first_sent_at, '', '', '', '', (SELECT rules_version FROM asked)
     FROM operation WHERE state = 'running'
     RETURNING id
 ), event AS (

@@ -13,7 +13,7 @@ WITH item AS MATERIALIZED (
         attempt_uid uuid, caller_id uuid, token_hash text
     )
 ), asked AS MATERIALIZED (
-    SELECT item.*, t.contract, d.account,
+    SELECT item.*, t.contract, t.rules_version, d.account,
         (SELECT operation_id FROM ledger_attempt WHERE ledger_attempt.caller_id = item.caller_id) AS claimed_for,
         EXISTS (SELECT FROM ledger_pause WHERE destination_id = d.id AND resumed_at IS NULL) AS paused
     FROM item
@@ -40,12 +40,12 @@ WITH item AS MATERIALIZED (
 ), attempt AS (
     INSERT INTO ledger_attempt (
         uid, operation_id, number, caller_id, token_hash, actor, run, idempotency_key, payload_digest,
-        lease_until, started_at, error_code, message, destination_reference, outcome_digest
+        lease_until, started_at, error_code, message, destination_reference, outcome_digest, rules_version
     )
     SELECT asked.attempt_uid, operation.id, 1, asked.caller_id, asked.token_hash, %(actor)s::text, asked.run,
         operation.idempotency_key, operation.payload_digest,
         CASE WHEN lease_until > tieout_now() + make_interval(secs => asked.lease_s - 1) THEN lease_until END,
-        first_sent_at, '', '', '', ''
+        first_sent_at, '', '', '', '', asked.rules_version
     FROM operation JOIN asked ON asked.uid = operation.uid
     ORDER BY asked.caller_id, operation.id
     RETURNING id, operation_id

@@ -204,6 +204,8 @@ def write(one: Change, *, reason: str, actor: str = ACTOR, data: Mapping[str, st
             actions.follow_rules(OperationType.objects.select_related("destination").get(pk=one.pk))
     section = dotted((one.kind.section, one.name))
     told_of = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one)), **data}
+    if one.kind in (TYPE, PLAN):
+        told_of["version"] = manager.values_list("rules_version", flat=True).get(name=one.name)
     Event.objects.create(kind="configured", actor=actor, reason=reason, data=told_of)
 
 

@@ -54,6 +54,8 @@ def test_a_filled_database_migrates_from_the_first_version_to_this_one(
     assert {one.operation.state for one in wanted.values()} == {
         *("pending", "running", "uncertain", "completed", "failed")
     }
+    for attempt in (attempt for one in wanted.values() for attempt in one.attempts):
+        attempt.rules_version = None  # which rules it went by, nobody had counted
     with empty(template) as old:
         with template.used(old):
             migrate("ledger", FIRST)

@@ -23,11 +23,13 @@ from django.db import DatabaseError, IntegrityError, transaction
 
 from config.environment import ROOT
 from ledger import actions as ledger
-from ledger.models import Event, OperationType
+from ledger.models import Attempt, Destination, Event, Operation, OperationType
 from ledger.rules.errors import NotNow
-from reconcile.models import Proposal
+from reconcile.actions import start
+from reconcile.models import Plan, Proposal
 from reconcile.proposals import actions
 from tests.databases import Clock
+from tests.ledger.asking import Asked, refused
 from tests.ledger.sessions import at_once
 from tests.people import browser_of, person
 
@@ -208,3 +210,49 @@ def test_the_command_line_gives_no_role_where_roles_change_by_two(runs: Configur
     call_command("person", "max", stdout=StringIO())
     assert not User.objects.get(username="max").groups.exists()
     assert list(person("ann").groups.values_list("name", flat=True)) == ["reviewer"]
+
+
+def test_each_try_and_run_names_the_version_of_the_rules_that_it_went_by(runs: Configure, sql: Asked) -> None:
+    """Changed twice before anybody could approve; then by two; then by how the destination is reached."""
+
+    def version(name: str) -> int:
+        return OperationType.objects.get(name=name).rules_version
+
+    def tried(key: str) -> tuple[int | None, int | None]:
+        ours = ledger.Submission("invoice.create", {"order": key, "total": "9.00"}, key=key)
+        sent = ledger.claim_to_send(ledger.submit(ours, actor="api:shop").operation.pk, actor="worker")
+        theirs = ledger.Submission("reminder.send", {"order": key}, key=key)
+        reply = ledger.claim(theirs, actor="api:shop")
+        assert sent is not None and reply.attempt is not None
+        return sent.attempt.rules_version, Attempt.objects.get(uid=reply.attempt.uid).rules_version
+
+    assert version("invoice.create") == 3
+    assert tried("2") == (3, 1)
+    runs(LOOSER, "--by", "ada")
+    approve()
+    assert Event.objects.filter(kind="configured").latest("id").data["version"] == 4
+    assert tried("3") == (4, 1)
+    Destination.objects.update(account="second")
+    assert tried("4") == (5, 2)
+    plan = Plan.objects.select_related("operation_type").get(name="invoices")
+    begun = start(plan, window_from=latest().made_at, window_to=latest().expires_at, actor="ann")
+    assert (begun.rules_version, begun.type_version) == (
+        plan.rules_version,
+        version(plan.operation_type.name),
+    )
+    Plan.objects.update(grace_s=4711, next_run_at=None)
+    Plan.objects.update(next_run_at=latest().made_at)
+    assert Plan.objects.get(name="invoices").rules_version == plan.rules_version + 1
+    for command in (
+        "UPDATE ledger_attempt SET rules_version = 9",
+        "UPDATE reconcile_run SET rules_version = 9",
+    ):
+        with refused("only grows"):
+            sql.execute(command.encode())
+    with refused("count one by one"):
+        sql.execute(b"UPDATE ledger_operationtype SET rules_version = 1")
+    assert "version 3" in page("bob", f"/operations/{ledger_operation('2').uid}/")
+
+
+def ledger_operation(key: str) -> Operation:
+    return Operation.objects.get(key=key, operation_type__name="invoice.create")
