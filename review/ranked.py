@@ -126,7 +126,8 @@ def estimate(items: QuerySet[Item]) -> int:
 def _condition(items: QuerySet[Item]) -> tuple[str, dict[str, Any]]:
     """Return the condition of a question about items alone, as SQL with named values."""
     query = items.query
-    assert [*query.alias_map] in ([], [Item._meta.db_table]), "what is joined has no place in the statement"
+    joined = {alias for alias, count in query.alias_refcount.items() if count} - {Item._meta.db_table}
+    assert not joined, "what is joined has no place in the statement"
     try:
         where, given = query.where.as_sql(query.get_compiler(connection=connection), connection)
     except FullResultSet:

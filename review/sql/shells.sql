@@ -1,6 +1,7 @@
 -- The next items by money at risk × age, exactly in that order, read in shells of the product from the largest down.
 -- A lane is a currency and a band of amounts, or a type without amounts; of a lane a shell takes one piece of the index
--- by age, and leaves out what of it lies in other shells. Nothing is read beyond the shell in which the page is full.
+-- by age, and leaves out what of it lies in other shells. Nothing is read beyond the shell in which the page is full:
+-- the shells are gone through in their order, each in its own, and no outer sort waits for the last.
 WITH RECURSIVE step AS (
     (SELECT currency, band FROM review_item ORDER BY currency, band LIMIT 1)
     UNION ALL
@@ -22,23 +23,29 @@ WITH RECURSIVE step AS (
     SELECT greatest(1e-6, least(max(high * (%(at)s - oldest_s)), -%(rank)s::float8)) * (1 + 1e-9) AS top FROM lane
 ), shell AS (
     -- The last one has no end: what is younger than the instant is there, too.
-    SELECT number, -top / power(3::float8, number) AS first,
-        CASE number WHEN 60 THEN 'Infinity' ELSE -top / power(3::float8, number + 1) END AS beyond
-    FROM edge CROSS JOIN generate_series(0, 60) AS number
+    SELECT number, -top / power(2::float8, number) AS first,
+        CASE number WHEN 90 THEN 'Infinity' ELSE -top / power(2::float8, number + 1) END AS beyond
+    FROM edge CROSS JOIN generate_series(0, 90) AS number
 )
 SELECT found.rank, found.id
 FROM shell CROSS JOIN LATERAL (
-    SELECT review_item.id, worth.rank
-    FROM lane
-    JOIN review_item ON review_item.currency = lane.currency AND review_item.band = lane.band
-        AND review_item.since_s >= %(at)s + first / low * (1 + 1e-9) - 1e-3
-        AND review_item.since_s <= %(at)s + beyond / high * (1 - 1e-9) + 1e-3
-    CROSS JOIN LATERAL (
-        SELECT -1 * greatest(review_item.size * lane.unit, %(least)s) * (%(at)s - review_item.since_s) AS rank
-    ) AS worth
-    WHERE worth.rank >= first AND worth.rank < beyond AND (%(rank)s::float8 IS NULL OR worth.rank >= %(rank)s)
-        AND (%(rank)s::float8 IS NULL OR worth.rank > %(rank)s OR review_item.id > %(pk)s)
-        AND (/* where */ TRUE)
+    SELECT lay.id, lay.rank
+    FROM lane CROSS JOIN LATERAL (
+        SELECT review_item.id,
+            -1 * greatest(review_item.size * lane.unit, %(least)s) * (%(at)s - review_item.since_s) AS rank
+        FROM (
+            -- By itself, so that each lane is read off the index by risk, whatever else is asked for.
+            SELECT * FROM review_item AS laid
+            WHERE laid.currency = lane.currency AND laid.band = lane.band
+                AND laid.since_s >= %(at)s + first / low * (1 + 1e-9) - 1e-3
+                AND laid.since_s <= %(at)s + beyond / high * (1 - 1e-9) + 1e-3
+            OFFSET 0
+        ) AS review_item
+        WHERE (/* where */ TRUE)
+    ) AS lay
+    WHERE lay.rank >= first AND lay.rank < beyond AND (%(rank)s::float8 IS NULL OR lay.rank >= %(rank)s)
+        AND (%(rank)s::float8 IS NULL OR lay.rank > %(rank)s OR lay.id > %(pk)s)
+    ORDER BY rank, id
+    LIMIT %(length)s
 ) AS found
-ORDER BY shell.number, found.rank, found.id
 LIMIT %(length)s

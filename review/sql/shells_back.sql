@@ -18,24 +18,30 @@ WITH RECURSIVE step AS (
     SELECT greatest(1e-6, -%(rank)s::float8) * (1 - 1e-9) AS foot
 ), shell AS (
     -- The first one is what weighs nothing or is younger than the instant; the last one has no end.
-    SELECT number, CASE number WHEN 60 THEN '-Infinity' ELSE -foot * power(3::float8, number) END AS first,
-        CASE number WHEN 0 THEN 'Infinity' ELSE -foot * power(3::float8, number - 1) END AS beyond
-    FROM edge CROSS JOIN generate_series(0, 60) AS number
+    SELECT number, CASE number WHEN 90 THEN '-Infinity' ELSE -foot * power(2::float8, number) END AS first,
+        CASE number WHEN 0 THEN 'Infinity' ELSE -foot * power(2::float8, number - 1) END AS beyond
+    FROM edge CROSS JOIN generate_series(0, 90) AS number
     WHERE number > 0 OR %(rank)s::float8 IS NULL OR %(rank)s > -foot
 )
 SELECT found.rank, found.id
 FROM shell CROSS JOIN LATERAL (
-    SELECT review_item.id, worth.rank
-    FROM lane
-    JOIN review_item ON review_item.currency = lane.currency AND review_item.band = lane.band
-        AND review_item.since_s >= %(at)s + first / low * (1 + 1e-9) - 1e-3
-        AND review_item.since_s <= %(at)s + beyond / high * (1 - 1e-9) + 1e-3
-    CROSS JOIN LATERAL (
-        SELECT -1 * greatest(review_item.size * lane.unit, %(least)s) * (%(at)s - review_item.since_s) AS rank
-    ) AS worth
-    WHERE worth.rank >= first AND worth.rank < beyond AND (%(rank)s::float8 IS NULL OR worth.rank <= %(rank)s)
-        AND (%(rank)s::float8 IS NULL OR worth.rank < %(rank)s OR review_item.id < %(pk)s)
-        AND (/* where */ TRUE)
+    SELECT lay.id, lay.rank
+    FROM lane CROSS JOIN LATERAL (
+        SELECT review_item.id,
+            -1 * greatest(review_item.size * lane.unit, %(least)s) * (%(at)s - review_item.since_s) AS rank
+        FROM (
+            -- By itself, so that each lane is read off the index by risk, whatever else is asked for.
+            SELECT * FROM review_item AS laid
+            WHERE laid.currency = lane.currency AND laid.band = lane.band
+                AND laid.since_s >= %(at)s + first / low * (1 + 1e-9) - 1e-3
+                AND laid.since_s <= %(at)s + beyond / high * (1 - 1e-9) + 1e-3
+            OFFSET 0
+        ) AS review_item
+        WHERE (/* where */ TRUE)
+    ) AS lay
+    WHERE lay.rank >= first AND lay.rank < beyond AND (%(rank)s::float8 IS NULL OR lay.rank <= %(rank)s)
+        AND (%(rank)s::float8 IS NULL OR lay.rank < %(rank)s OR lay.id < %(pk)s)
+    ORDER BY rank DESC, id DESC
+    LIMIT %(length)s
 ) AS found
-ORDER BY shell.number, found.rank DESC, found.id DESC
 LIMIT %(length)s

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.http import QueryDict
 
 from ledger.models import Case, Operation, database_now
 from ledger.rules.states import Outcome, State
 from review import ranked
 from review.cursors import Cursor, seconds
-from review.filters import Filter
+from review.filters import VIEWS, Filter, Reader
 from review.models import Item
 from review.queue import Queue
 from review.ranked import Order, Scale
@@ -129,6 +130,9 @@ def test_what_is_few_under_a_filter_is_sorted_and_what_is_many_is_not(
     assert not Queue(Filter(), at).order.few
     assert Queue(Filter(found="several"), at).order.few
     assert Queue(Filter(order="due"), at).order.few
+    monkeypatch.setattr("review.queue.FEW", -1)
+    for query in (*(f"view={view}" for view in VIEWS), "owner=x", "text=y", "least=1", "who=mine"):
+        Queue(Filter.read(QueryDict(query), Reader("ann")), at).keys(None, length=3)
 
 
 def test_a_cursor_is_read_as_it_was_written_and_anything_else_is_none() -> None:
