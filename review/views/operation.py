@@ -66,13 +66,21 @@ def undo(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         if form.is_valid():
             command_id = form.cleaned_data["command_id"]
             deciding.withdraw(operation, person=person(request), command_id=command_id)
-            what = "correction is cancelled" if operation.state == State.PENDING else "permit is withdrawn"
-            messages.success(request, f"Undone: the {what}, and nothing was sent by it.")
+            messages.success(request, _undone(operation))
         else:
             messages.error(request, "Nothing was undone: the form was not whole. Try again.")
     except TieoutError as error:
         messages.error(request, f"Not undone. {words(error)}")
     return back(request, operation)
+
+
+def _undone(operation: Operation) -> str:
+    if operation.choices.exists():
+        return "Undone: nothing of it is reversed. All of them stay as they are."
+    if operation.reverses_id is not None:
+        return "Undone: it is cancelled, and the record stays as it is."
+    what = "correction is cancelled" if operation.state == State.PENDING else "permit is withdrawn"
+    return f"Undone: the {what}, and nothing was sent by it."
 
 
 def found(uid: uuid.UUID) -> Operation:
