@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
@@ -123,6 +124,19 @@ def reset_second_factor(name: str, *, actor: str, reason: str) -> int:
         data = {"kinds": kinds, "sessions": ended}
         tell_of_account(name, kind="second_factor_reset", actor=actor, reason=reason, data=data)
     return ended
+
+
+def untie(name: str, *, actor: str, reason: str) -> None:
+    """Let the next one who comes by single sign-on under this name open the account; its sessions end.
+
+    NotFound where nobody is called so, Conflict where it is tied to nobody.
+    """
+    with transaction.atomic():
+        user = _locked(name)
+        if not SocialAccount.objects.filter(user=user).delete()[0]:
+            raise Conflict(f"{name} is tied to nobody at single sign-on.")
+        _signed_out(user)
+        tell_of_account(name, kind="single_sign_on_untied", actor=actor, reason=reason)
 
 
 def reset_by(person: User, name: str, *, reason: str) -> int:

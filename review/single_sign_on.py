@@ -24,7 +24,7 @@ LEEWAY_S = 60
 """How far the provider's clock may be from ours."""
 DID_NOT_WORK = "Single sign-on did not work, and nothing was done. Try again, or ask an administrator."
 NOBODY = "Single sign-on knows you as {}, and no account here is called so. An administrator makes one."
-ANOTHERS = "The account {} belongs to somebody else at your single sign-on. Ask an administrator."
+ANOTHERS = "The account {} belongs to somebody else at your single sign-on. An administrator can untie it."
 NO_NAME = "Single sign-on did not say who you are ({}). Ask an administrator."
 TOO_OLD = "Your single sign-on let you in without asking who you are. Sign out there, then sign in again."
 

@@ -78,6 +78,7 @@ _DID = {
     "second_factor_reset": "reset a second factor{person}.",
     "password_removed": "let in by single sign-on alone{person}.",
     "single_sign_on": "signed in by single sign-on for the first time.",
+    "single_sign_on_untied": "untied an account from single sign-on{person}.",
     "recovery_code_used": "signed in with a recovery code.",
     "assigned": "gave it to {to}.",
     "handed_over": "handed it over to {to}.",

@@ -27,8 +27,10 @@
 			try {
 				form.elements.credential.value = JSON.stringify(await asked(form));
 				form.submit();
-			} catch {
-				trouble.textContent = "No passkey was used: it was stopped, or none of yours is known here.";
+			} catch (error) {
+				trouble.textContent = error.name === "SecurityError"
+					? `A passkey belongs to a name, and ${location.hostname} is none that it takes: open this page by its name, here http://localhost, say.`
+					: "No passkey was used: it was stopped, or none of yours is known here.";
 			}
 		});
 	}

@@ -106,6 +106,9 @@ def test_an_app_without_script_and_a_reset_by_an_administrator(
     }.items():
         ada.goto(address)
         wrong += [f"{name}, {line}" for line in looked_at(ada, name)]
+    ada.goto("/accounts/passkeys/add/")
+    ada.get_by_role("button", name="Add it").click()
+    expect(ada.get_by_text("A passkey belongs to a name, and 127.0.0.1 is none")).to_be_visible()
     ada.goto("/people/")
     ada.get_by_role("link", name="Reset the second factor of bob").focus()
     ada.keyboard.press("Enter")

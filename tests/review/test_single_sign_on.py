@@ -74,7 +74,12 @@ def test_the_first_sign_in_ties_an_account_to_one_id_for_good(provider: Provider
     provider.says("ann", "id-2")
     other, answer = comes(provider)
     assert not inside(other) and "belongs to somebody else" in text(answer)
-    assert SocialAccount.objects.count() == 1 and Event.objects.filter(kind="single_sign_on").count() == 1
+    call_command("person", "ann", "--untie", "--reason", "A new account there.")
+    assert not inside(ann) and inside(comes(provider, other)[0])
+    provider.says("ann", "id-1")
+    assert not inside(comes(provider)[0])
+    assert Event.objects.get(kind="single_sign_on_untied").reason == "A new account there."
+    assert SocialAccount.objects.count() == 1 and Event.objects.filter(kind="single_sign_on").count() == 2
 
 
 def test_nobody_is_made_and_nobody_is_let_in_who_should_not_be(

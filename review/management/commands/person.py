@@ -34,6 +34,7 @@ class Command(BaseCommand):
         what.add_argument(
             "--reset-second-factor", action="store_true", help="they set up another at the next sign-in"
         )
+        what.add_argument("--untie", action="store_true", help="somebody else at single sign-on may open it")
         what.add_argument("--end", action="store_true", help="switch the account off, and end its sessions")
         what.add_argument("--back", action="store_true", help="switch the account on again")
 
@@ -57,6 +58,9 @@ class Command(BaseCommand):
         if options["reset_second_factor"]:
             accounts.reset_second_factor(name, **word)
             return f"{name} has no second factor any more, and is signed out everywhere."
+        if options["untie"]:
+            accounts.untie(name, **word)
+            return f"{name} is signed out, and tied to whoever comes next by that name at single sign-on."
         if options["end"]:
             left = accounts.end(name, **word)
             rest = f" Still open in their name: {', '.join(left)}." if left else ""
