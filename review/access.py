@@ -31,6 +31,7 @@ Right = Literal[
     "ask",
     "assign",
     "comment",
+    "deputise",
     "approve",
     "hand_over",
     "share",
@@ -38,7 +39,6 @@ Right = Literal[
     "redeliver",
     "people",
     "propose",
-    "deputise",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(

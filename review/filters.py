@@ -67,6 +67,7 @@ REASONS: dict[str, str] = {
     CaseKind.BOTH_THERE: "There beside its correction",
     CaseKind.LAPSED: "A permit lapsed",
     CaseKind.FIRST: "What comes first is in doubt",
+    CaseKind.REFUND: "It refunds too much",
 }
 """Why an operation waits for a person."""
 _MONEY = re.compile(r"\d{1,15}(\.\d{1,4})?", re.ASCII)

@@ -324,6 +324,8 @@ def _pending(reading: Reading) -> str:
         return f"It waits to be sent, and {reading.there} already holds {seen.match['id']} for it."
     if facts.original_moved:
         return f"Nothing exists there, and it is not sent. {MOVED}"
+    if facts.over:
+        return f"Nothing was sent: {facts.over[:1].lower()}{facts.over[1:]} Cancel it, or correct its amount."
     if waits := following.pending(reading):
         return waits
     if reading.case is not None and reading.case.kind == CaseKind.COULD_NOT_LOOK:

@@ -66,7 +66,7 @@ def _submit(submission: Submission, kind: OperationType, *, actor: str) -> Reply
     if not written["created"]:
         return _again(prepared, written if written["id"] else _known(prepared))
     reply = Reply("proceed", _operation(written, prepared), created=True, warnings=_warnings(prepared))
-    return reply if prepared.after is None else _first_of_all(reply)
+    return _first_of_all(reply) if prepared.depends else reply
 
 
 def _first_of_all(reply: Reply) -> Reply:
@@ -162,8 +162,8 @@ def _accept(
     """Write the operation, and the claim where there is a ticket; gives what was written, or stands there."""
     values = row_of(submission, prepared, ticket) | {"actor": actor}
     values["after_id"] = prepared.after_id
-    # What comes after another is decided once it is on record.
-    values["claimed"] = ticket is not None and prepared.after is None
+    # What comes after another, or refunds one, is decided once it is on record.
+    values["claimed"] = ticket is not None and not prepared.depends
     values |= {name: json.dumps(values[name]) for name in ("leaves", "data")}
     values["payload_sealed"] = prepared.sealed()
     while True:

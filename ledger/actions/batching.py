@@ -95,6 +95,7 @@ def _asked(submissions: Sequence[Submission], *, actor: str) -> tuple[dict[int, 
             _known(seen, _name(submission.after.type_name, submission.after.key))
         try:
             kind = kinds.remembered(submission.type_name)
+            reads = reads or bool(kind.reviewing.refunds)
             if _known(seen, _name(kind.name, key_of(submission, kind))) or again or reads:
                 continue
             one = accepting.ask(submission, kind, actor=actor)

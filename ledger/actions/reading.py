@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Q, Subquery
 
+from ledger.actions import refunds
 from ledger.actions.deputising import one_hand
 from ledger.actions.drilling import drilled
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
@@ -43,6 +44,7 @@ def facts(operation: Operation) -> Facts:
         permit=_permit_fact(operation),
         asked=asked,
         absent_by=absent_by,
+        over=refunds.over(operation),
         first_sent_at=operation.first_sent_at,
         taken_at=operation.taken_at,
         settles_at=operation.settles_at,

@@ -55,6 +55,11 @@ class Prepared:
     after: Operation | None = None
 
     @property
+    def depends(self) -> bool:
+        """Whether other operations decide if it may go."""
+        return self.after is not None or bool(self.operation_type.reviewing.refunds)
+
+    @property
     def after_id(self) -> int | None:
         """The number of what it is to come after."""
         return self.after.pk if self.after is not None else None

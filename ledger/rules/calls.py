@@ -200,6 +200,8 @@ class ReviewPolicy(Section):
     timezone: str = "UTC"
     """Where the day begins and ends in which one person's decisions are added together."""
     redact: tuple[str, ...] = ()
+    refunds: str = ""
+    """The operation type whose effect an operation of this one gives back, of the same source record."""
     priority: Decimal = Field(Decimal(0), ge=0, max_digits=15, decimal_places=4)
     """What an operation without an amount counts as in the queue's order, in the display's currency."""
 

@@ -154,6 +154,8 @@ def decide(facts: Facts, now: datetime, *, jitter: float = 0) -> Step:
             return Step(Next.HOLD, barred, case=CaseKind.THERE_AFTER_ALL)
         if facts.permit.by_person:
             return Step(Next.LAPSE, barred)
+    if facts.over and facts.state is State.FAILED and step.next is Next.SEND:
+        return Step(Next.LAPSE, facts.over, case=CaseKind.REFUND)
     if facts.barred and facts.state is not State.PENDING and step.next in (Next.SEND, Next.PERMIT):
         # It was sent once: what has become of what it comes after is for a person to see.
         if facts.permit is not None:
@@ -180,7 +182,7 @@ def _decide(facts: Facts, now: datetime, jitter: float) -> Step:
         case State.RUNNING:
             return in_progress(facts.lease_until, now)
         case State.PENDING:
-            return _first(facts, now) or _wait(facts, now)
+            return _first(facts, now) or _over(facts) or _wait(facts, now)
         case State.UNCERTAIN:
             return _resolve(facts, now, jitter)
 
@@ -190,6 +192,11 @@ def in_progress(lease_until: datetime | None, now: datetime) -> Step:
     if lease_until is not None and lease_until <= now:
         return Step(Next.EXPIRE, "The lease ran out.")
     return Step(Next.WAIT, "One try is in progress.", at=lease_until)
+
+
+def _over(facts: Facts) -> Step | None:
+    """Stop a refund that would exceed what is left; None where it fits, or waits for a person already."""
+    return Step(Next.HOLD, facts.over, case=CaseKind.REFUND) if facts.over and not facts.held else None
 
 
 def _wait(facts: Facts, now: datetime) -> Step:

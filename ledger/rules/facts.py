@@ -169,6 +169,8 @@ class Facts:
     """What it comes after; None where it stands by itself."""
     held_for_first: bool = False
     """Whether its open case is about what it comes after."""
+    over: str = ""
+    """Why it would refund too much, if it were claimed now; empty where it would not, or refunds nothing."""
     destination_reference: str = ""
     evidence: str = ""
     evidence_by: str = ""

@@ -165,16 +165,16 @@ def _never_again(facts: Facts) -> Leave | None:
         return no("It was cancelled.")
     if facts.payload_gone:
         return no(f"{GONE} A correction can, with a payload of its own.")
-    if facts.barred:
-        return no(facts.barred)
+    if facts.barred or facts.over:
+        return no(facts.barred or facts.over)
     if facts.taken_at is not None:
         return no(f"{facts.destination} accepted it and is still working on it: it is never sent twice.")
     return None
 
 
 def _not_yet(facts: Facts) -> Leave:
-    if facts.barred:
-        return no(facts.barred)
+    if facts.barred or facts.over:
+        return no(facts.barred or facts.over)
     if facts.held:
         return no("Software has stopped before it was sent: check what is there, or cancel it.")
     return no("It is sent by itself at {at}.", facts.next_try_at)

@@ -78,6 +78,8 @@ class CaseKind(StrEnum):
     """A destination refuses our credentials; one case for all that it refused."""
     FIRST = "first"
     """What it comes after did not happen, cannot be built on, or is no longer what this was sent after."""
+    REFUND = "refund"
+    """It would refund more than is left of what it refunds."""
     NEVER_SUBMITTED = "never_submitted"
     """The destination holds it, and Tieout has no operation for it."""
     BY_HAND = "by_hand"

@@ -31,7 +31,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     check_record(part, wrongs)
     check_match(part, layout, wrongs)
     _check_set(part, layout, wrongs)
-    _check_four_eyes(part, wrongs)
+    _check_review(part, layout, wrongs)
     _check_pauses(part, wrongs)
     if contract is not None:
         _check_key_field(part, layout, wrongs)
@@ -166,11 +166,16 @@ def _check_set(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         )
 
 
-def _check_four_eyes(part: Part, wrongs: Wrongs) -> None:
+def _check_review(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     limits, path = part.under("review").get("four_eyes_above"), (*part.path, "review")
     if isinstance(limits, dict):
         check_amounts(limits, (*path, "four_eyes_above"), wrongs)
     check_zone(part.under("review").get("timezone"), (*path, "timezone"), wrongs)
+    refunds = part.under("review").get("refunds")
+    known = {*layout.operation_types, *OperationType.objects.values_list("name", flat=True)} - {part.name}
+    if isinstance(refunds, str) and refunds and refunds not in known:
+        what = f'There is no other operation type "{refunds}", here or configured before.'
+        wrongs.add((*path, "refunds"), what, choices(refunds, known))
 
 
 def check_zone(zone: object, path: Path, wrongs: Wrongs) -> None:

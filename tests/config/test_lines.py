@@ -187,6 +187,7 @@ SHOWN: dict[str, dict[str, str]] = {
         "four_eyes_above": "ledger/test_approvals.py::test_above_the_limit_closing_takes_two_people_and_sending_again_does_not",
         "priority": "review/test_display.py::test_what_has_no_amount_stands_by_its_types_priority",
         "timezone": "ledger/test_together.py::test_a_day_is_one_of_its_types_zone",
+        "refunds": "ledger/test_refunds.py::test_refunds_of_one_source_are_summed_and_what_exceeds_it_stops",
         "redact": "review/test_correct.py::test_what_is_hidden_is_never_shown_and_never_lost",
     },
     DRILL: {
