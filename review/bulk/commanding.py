@@ -108,6 +108,17 @@ def _answerable(bulk: Bulk, word: BulkWord, person: User) -> None:
         raise NotNow(f"It is answered already: {_answered(bulk, word)}")
     if bulk.maker_account == person.pk or bulk.maker == person.get_username():
         raise NotNow("You asked for it yourself: a second person decides.")
+    if one_hand(bulk, person):
+        raise NotNow(f"You stand in for {bulk.maker}, or they for you: a third person decides.")
+
+
+def one_hand(bulk: Bulk, person: User) -> bool:
+    """Say whether this person and the maker stand in for each other: the database's own answer."""
+    with connection.cursor() as cursor:
+        asked = [bulk.maker_account, person.pk, bulk.frozen_at]
+        cursor.execute("SELECT ledger_one_hand(%s, %s, %s, tieout_now())", asked)
+        row = cursor.fetchone()
+    return bool(row and row[0])
 
 
 def _answered(bulk: Bulk, word: BulkWord) -> str:

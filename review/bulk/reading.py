@@ -360,6 +360,8 @@ def _controls(bulk: Bulk, person: User, at: Counts) -> list[Control]:
             second = "" if access.may(person, "approve") else access.lacking(person)
             if bulk.maker_account == person.pk:
                 second = "You asked for it yourself: a second person decides."
+            elif commanding.one_hand(bulk, person):
+                second = f"You stand in for {bulk.maker}, or they for you: a third person decides."
             ways = [("approve", f"Approve: {words}", second), ("refuse", "Refuse", second)]
             ways += [("cancel", "Cancel", lacks)]
         case Status.RUNNING:

@@ -88,6 +88,10 @@ BEGIN
     IF NEW.status = 'running' AND NEW.approved_account IS NULL AND review_bulk_takes_two(NEW.id) THEN
         RAISE EXCEPTION 'above its limit a bulk action needs two people' USING ERRCODE = 'check_violation';
     END IF;
+    IF OLD.approved_by = '' AND NEW.approved_by <> ''
+       AND ledger_one_hand(NEW.maker_account, NEW.approved_account, NEW.frozen_at, tieout_now()) THEN
+        RAISE EXCEPTION 'nobody approves what who they stand in for has asked' USING ERRCODE = 'check_violation';
+    END IF;
     IF NEW.status = 'done' AND EXISTS (SELECT FROM review_bulkitem WHERE bulk_id = NEW.id AND outcome = '') THEN
         RAISE EXCEPTION 'a bulk action is done when nothing is left' USING ERRCODE = 'check_violation';
     END IF;

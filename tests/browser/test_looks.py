@@ -1,6 +1,7 @@
 """Every page, wide and narrow, light and dark: axe finds nothing, nothing sticks out, consoles are clean."""
 
 import os
+import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from playwright.sync_api import Page, expect
 
 from ledger import actions
 from ledger.models import Case, Destination, Operation, OperationType, Pause, Webhook
+from ledger.rules.leaves import Action
 from reconcile.models import History, Plan
+from review.bulk.commanding import start
+from review.bulk.freezing import freeze, read_more
+from review.filters import Filter
 from tests import stories
 from tests.browser.conftest import NARROW, WIDE, Windows
+from tests.people import person
 from tests.receivers import Receiver, receiving
 from tests.review.test_deliveries import in_each_state
 
@@ -71,11 +77,22 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
     return addresses
 
 
+def bulk(made: dict[str, Operation]) -> dict[str, str]:
+    """Name the addresses of a list that nobody has confirmed, and of one that runs."""
+    ann, picked = person("ann"), [operation.uid for operation in made.values()]
+    preview, runs = (freeze(Action.CHECK, person=ann, chosen=Filter(), picked=picked) for _ in range(2))
+    for one in (preview, runs):
+        while read_more(one):
+            pass
+    start(runs, person=ann, reason="Monday’s look.", command_id=uuid.uuid4(), per_minute=60)
+    return {"bulk-preview": f"/bulk/{preview.uid}/", "bulk-runs": f"/bulk/{runs.uid}/", "bulks": "/bulk/"}
+
+
 def test_every_page_passes_axe_and_fits(durban: stories.Durban, windows: Windows) -> None:
     made = durban.every_state()
     page = windows.of("ann")
     wrong: list[str] = []
-    for name, address in pages(made).items():
+    for name, address in (pages(made) | bulk(made)).items():
         page.goto(address)
         unfold(page)
         wrong += [f"{name}, {line}" for line in looked_at(page, name)]

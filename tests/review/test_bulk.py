@@ -13,6 +13,7 @@
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -204,6 +205,14 @@ def test_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
     sql("UPDATE auth_user SET username = 'robert' WHERE username = 'bob'")
     refused(Bulk.objects.filter(pk=bulk.pk).update, approved_by="robert", **starts)
     sql("UPDATE auth_user SET username = 'bob' WHERE username = 'robert'")
+    hers = started(frozen(Action.DID_NOT_HAPPEN, *made))
+    leave: dict[str, Any] = {"actor": "ann", "reason": "On leave.", "command_id": uuid.uuid4()}
+    leave |= {"starts_at": durban.clock.now(), "ends_at": durban.clock.now() + timedelta(days=1)}
+    actions.name_deputy("ann", "bob", **leave)
+    durban.clock.advance(1)
+    with pytest.raises(NotNow, match="You stand in for ann"):
+        said(hers, commanding.approve, by="bob")
+    refused(Bulk.objects.filter(pk=hers.pk).update, approved_by="bob", **starts)
     said(bulk, commanding.approve, by="eve", reason="")
     with pytest.raises(NotNow, match="eve approved it"):
         said(bulk, commanding.refuse, by="eve")
