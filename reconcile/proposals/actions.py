@@ -96,7 +96,7 @@ def propose_role(
             reason=given(reason),
             title=name,
             about_account=person.pk,
-            lines=[f"~ person {name}: role {role} {old} -> {new}"],
+            lines=[f"~ person {name}: role.{role} {old} -> {new}"],
             data={"person": name, "role": role, "give": give},
             command_id=command_id,
         )

@@ -1,14 +1,18 @@
 """Two people in a browser: ann asks by keys, bob approves without script; every page of it passes axe."""
 
 import re
+import uuid
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
 from ledger.models import Approval
+from reconcile.proposals import actions
 from review.instants import zone
 from tests import stories
 from tests.browser.conftest import Windows
 from tests.browser.test_looks import looked_at
+from tests.people import person
 
 
 def test_ann_overrides_by_keys_and_bob_approves_without_script(
@@ -31,6 +35,9 @@ def test_ann_overrides_by_keys_and_bob_approves_without_script(
         "approvals": "/approvals/",
         "asked": f"/operations/{operation.uid}/",
         "approve": f"/operations/{operation.uid}/approve/",
+        "proposal": f"/approvals/rules/{_proposed()}/",
+        "deputies": "/approvals/deputies/",
+        "role": "/approvals/roles/",
     }.items():
         seen.goto(address)
         wrong += [f"{name}, {line}" for line in looked_at(seen, name)]
@@ -42,7 +49,22 @@ def test_ann_overrides_by_keys_and_bob_approves_without_script(
     expect(bob.get_by_text("approved the override that closes it as not done, asked by ann.")).to_be_visible()
     bob.goto(f"/operations/{operation.uid}/")
     expect(bob.locator("main")).to_have_attribute("data-state", "failed")
+    bob.goto("/approvals/")
+    bob.get_by_role("link", name="Give nora the role of viewer").click()
+    bob.get_by_role("button", name="Approve").click()
+    expect(bob.get_by_text("No change of them waits.")).to_be_visible()
+    assert person("nora").groups.get().name == "viewer"
     assert wrong == []
+
+
+def _proposed() -> uuid.UUID:
+    """Ada proposes a role for Nora, who has none."""
+    said: dict[str, Any] = {
+        "actor": person("ada").username,
+        "reason": "She is new.",
+        "command_id": uuid.uuid4(),
+    }
+    return actions.propose_role(person("nora"), "viewer", give=True, **said).uid
 
 
 def _asked(page: Page, durban: stories.Durban, address: str) -> list[str]:

@@ -156,8 +156,14 @@ def test_44_nobody_approves_rules_that_they_proposed_by_whatever_way(runs: Confi
             row.update(**changed)
     with pytest.raises(DatabaseError, match="only grows"), transaction.atomic():
         proposal.delete()
+    away: dict[str, Any] = {"starts_at": now, "ends_at": later, "actor": "adam", "reason": "Away."}
+    ledger.name_deputy("adam", "bob", command_id=uuid.uuid4(), **away)
+    with pytest.raises(NotNow, match="one of you stands in for the other"):
+        approve()
+    with pytest.raises(IntegrityError, match="who they stand in for"), transaction.atomic():
+        row.update(decided_by="bob", **said)
     assert limit() == "10000.00"
-    actions.refuse(proposal.uid, actor="bob", reason="Too loose.")
+    actions.refuse(proposal.uid, actor=person("eve").username, reason="Too loose.")
     with pytest.raises(IntegrityError, match="decided once"), transaction.atomic():
         row.update(why="Nobody asked.")
     assert Event.objects.get(kind="proposal_refused").reason == "Too loose."
