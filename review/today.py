@@ -71,8 +71,8 @@ class Today:
     """How many of them this person has taken, or was given."""
     snoozed: str
     """How many rest, which are not among them."""
-    repeated: int
-    """Triggers that ran more than once."""
+    repeated: str
+    """How many triggers ran more than once; bounded."""
     asks: list[Ask]
     asked: str
     ages: list[Ages]
@@ -92,7 +92,7 @@ class Today:
             waiting=_count(PERSON, now),
             mine=_count(replace(MINE, reader=access.reader(person)), now),
             snoozed=_count(SNOOZED, now),
-            repeated=Case.objects.open().filter(operation=None, kind=CaseKind.REPEATED).count(),
+            repeated=_repeated(),
             asks=_asks(person, now),
             asked=approvals.figure(),
             ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],
@@ -133,6 +133,12 @@ def _decisions(now: datetime) -> list[tuple[Row, str]]:
 def _count(chosen: Filter, now: datetime) -> str:
     """Say how many stand in a queue: "14", "10 000+"; empty for none."""
     count = narrowing.items(chosen, [], now).values("pk")[: COUNTED + 1].count()
+    return wording.bounded(count, COUNTED) if count else ""
+
+
+def _repeated() -> str:
+    cases = Case.objects.open().filter(operation=None, kind=CaseKind.REPEATED)
+    count = cases.values("pk")[: COUNTED + 1].count()
     return wording.bounded(count, COUNTED) if count else ""
 
 
