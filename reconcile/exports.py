@@ -1,17 +1,11 @@
-"""A run's differences as CSV: what page and command show, row by row, for a spreadsheet (RFC 4180).
+"""A run's differences as CSV: what page and command show, row by row, for a spreadsheet."""
 
-Text is quoted, references and ids too; numbers are not. A spreadsheet would take text that begins like a
-formula for one, so such text has an apostrophe before it; a negative number is a number.
-"""
-
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Decimal
-from io import StringIO
-from itertools import islice
 
-from reconcile import findings, reports
+from reconcile import findings, reports, tables
 from reconcile.models import Finding, Run
+from reconcile.tables import ROWS, About
 from reconcile.tying import amount_text
 
 COLUMNS = (
@@ -29,46 +23,38 @@ COLUMNS = (
     "owner",
     "due",
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-ROWS = 500
-"""How many rows are read and sent at a time."""
-MARK = "\ufeff"
-"""Without it, spreadsheets take UTF-8 for the code page of the machine."""
 
 
-def csv_of(run: Run) -> Iterator[str]:
+def csv_of(run: Run, *, author: str) -> Iterator[str]:
     """Yield a finished run's findings as CSV, some hundred rows at a time, in the order of its JSON."""
-    yield MARK + _written([COLUMNS])
-    rows = findings.stored(run).iterator(ROWS)
-    while part := [_row(run, finding) for finding in islice(rows, ROWS)]:
-        yield _written(part)
+    rows = findings.stored(run)
+    window = f"from {run.window_from.isoformat()} up to {run.window_to.isoformat()}"
+    about = About(
+        what=f"Differences of run {run.pk}, {run.plan.name}",
+        asked=f"{run.plan.operation_type.name} {window}",
+        as_of=run.started_at,
+        author=author,
+        count=rows.count(),
+        totals={f"unexplained {currency}": amount for currency, amount in run.residual.items()},
+        more={"digest": run.digest},
+    )
+    return tables.written(about, COLUMNS, (_row(run, finding) for finding in rows.iterator(ROWS)))
 
 
 def _row(run: Run, finding: Finding) -> tuple[object, ...]:
     case, operation = finding.case, finding.operation
     return (
         finding.item_class,
-        guarded(finding.reference),
+        finding.reference,
         "" if operation is None else str(operation.uid),
         finding.state,
         finding.items,
         None if finding.amount is None else Decimal(amount_text(finding.amount, finding.currency)),
         finding.currency,
-        guarded(" ".join(record["id"] for record in finding.destination)),
-        guarded(reports.why(finding)),
-        finding.first_seen_at.isoformat(timespec="seconds"),
-        "yes" if finding.is_open else "no",
-        guarded(case.owner if case else run.plan.operation_type.owner),
-        case.due_at.isoformat(timespec="seconds") if case else "",
+        " ".join(record["id"] for record in finding.destination),
+        reports.why(finding),
+        finding.first_seen_at,
+        finding.is_open,
+        case.owner if case else run.plan.operation_type.owner,
+        case.due_at if case else "",
     )
-
-
-def guarded(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
-
-
-def _written(rows: Sequence[Sequence[object]]) -> str:
-    written = StringIO()
-    csv.writer(written, quoting=csv.QUOTE_NONNUMERIC).writerows(rows)
-    return written.getvalue()

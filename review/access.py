@@ -8,15 +8,19 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.cache import add_never_cache_headers
 from django_htmx.http import HttpResponseClientRedirect
 
+from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from review import second_factor
 from review.filters import Reader
+from review.instants import zone
+from review.models import AuditorTerm
 
 Right = Literal[
     "look",
@@ -39,6 +43,8 @@ Right = Literal[
     "redeliver",
     "people",
     "propose",
+    "sample",
+    "certify",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
@@ -50,25 +56,33 @@ _REVIEWER: frozenset[Right] = frozenset(
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
-    "approver": _REVIEWER | {"approve", "hand_over", "share"},
+    "approver": _REVIEWER | {"approve", "hand_over", "share", "certify"},
     "administrator": frozenset(
         {"look", "resume", "redeliver", "hand_over", "share", "people", "propose", "deputise"}
     ),
 }
+AUDITOR = "auditor"
+_AUDITOR: frozenset[Right] = frozenset({"look", "sample"})
+"""Of who has a term: while it is open they have no other rights, whatever their roles."""
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
 NO_ADMINISTRATOR = "An administrator resumes it: destinations are theirs."
 NO_REDELIVERY = "An administrator sends again: webhooks are theirs."
 NO_PEOPLE = "An administrator resets it: accounts are theirs."
 NO_PROPOSAL = "An administrator proposes it: rules and roles are theirs."
+NO_SAMPLE = "An auditor draws samples; an administrator lets somebody audit, for a time."
+NO_CERTIFICATE = "An approver reviews it: roles are given by administrators."
+NO_TERM = "An administrator lets somebody audit."
 NO_APPROVER = "An approver decides this; your role asks."
 
 
-_OF_ADMINISTRATORS: dict[Right, str] = {
+_OF_OTHERS: dict[Right, str] = {
     "resume": NO_ADMINISTRATOR,
     "redeliver": NO_REDELIVERY,
     "people": NO_PEOPLE,
     "propose": NO_PROPOSAL,
+    "sample": NO_SAMPLE,
+    "certify": NO_CERTIFICATE,
 }
 
 
@@ -102,18 +116,23 @@ def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str]:
     known: tuple[frozenset[str], str] | None = getattr(user, "_known", None)
     if known is None:
         rows = _rows(user) if user.is_authenticated else []
-        known = frozenset(role for role, _ in rows if role), next((zone for _, zone in rows if zone), "")
+        audits = any(audits for _, _, audits in rows)
+        given = frozenset(role for role, _, _ in rows if role and role != AUDITOR)
+        chosen = next((name for _, name, _ in rows if name), "")
+        known = frozenset({AUDITOR}) if audits else given, chosen
         user._known = known  # type: ignore[union-attr]  # kept on the request's own user
     return known
 
 
-def _rows(user: User) -> list[tuple[str | None, str | None]]:
-    return list(User.objects.filter(pk=user.pk).values_list("groups__name", "reader__zone"))
+def _rows(user: User) -> list[tuple[str | None, str | None, bool]]:
+    audits = Exists(AuditorTerm.objects.open().filter(person=OuterRef("pk")))
+    mine = User.objects.filter(pk=user.pk).annotate(audits=audits)
+    return list(mine.values_list("groups__name", "reader__zone", "audits"))
 
 
 def teams(user: User | AnonymousUser) -> frozenset[str]:
     """Return the teams of a person: the groups that are no role, called as types name their owner."""
-    return roles(user) - RIGHTS.keys()
+    return roles(user) - RIGHTS.keys() - {AUDITOR}
 
 
 def reader(user: User | AnonymousUser) -> Reader:
@@ -123,13 +142,17 @@ def reader(user: User | AnonymousUser) -> Reader:
 
 def may(user: User | AnonymousUser, right: Right) -> bool:
     """Say whether a person's roles include a right; being a superuser adds none."""
-    return user.is_active and any(right in RIGHTS.get(role, ()) for role in roles(user))
+    return user.is_active and any(right in _rights(role) for role in roles(user))
+
+
+def _rights(role: str) -> frozenset[Right]:
+    return _AUDITOR if role == AUDITOR else RIGHTS.get(role, frozenset())
 
 
 def require(user: User, right: Right) -> None:
     """Raise NotAllowed where the person's roles do not include the right."""
     if not may(user, right):
-        raise NotAllowed(_OF_ADMINISTRATORS.get(right) or lacking(user))
+        raise NotAllowed(_OF_OTHERS.get(right) or lacking(user))
 
 
 def lacking(user: User) -> str:
@@ -137,6 +160,18 @@ def lacking(user: User) -> str:
     if may(user, "ask"):
         return NO_APPROVER
     return NO_ITEMS if "administrator" in roles(user) else LOOKS_ONLY
+
+
+def _no_role(user: User | AnonymousUser) -> str:
+    """Say why an account may not even look."""
+    last = AuditorTerm.objects.filter(person=user.pk).order_by("-ends_at").first()
+    if last is None:
+        return "Your account has no role yet."
+    here = "Your time as an auditor"
+    if last.begins_at > database_now():
+        return f"{here} begins on {last.begins_at.astimezone(zone()):%d %b %Y, %H:%M %Z}."
+    over = last.ended_at or last.ends_at
+    return f"{here} ended on {over.astimezone(zone()):%d %b %Y, %H:%M %Z}."
 
 
 def signed_in_only(view: Callable[..., HttpResponseBase]) -> View:
@@ -159,7 +194,7 @@ def people_only(view: Callable[..., HttpResponseBase]) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not may(request.user, "look"):
-            return render(request, "403.html", {"why": "Your account has no role yet."}, status=403)
+            return render(request, "403.html", {"why": _no_role(request.user)}, status=403)
         first = second_factor.away(request, roles(request.user))
         return _leave(request, first) if first else view(request, *args, **kwargs)
 

@@ -218,3 +218,19 @@ class RoleForm(ReasonForm):
     give = forms.TypedChoiceField(
         choices=[("yes", "Give it"), ("no", "Take it")], coerce=lambda value: value == "yes"
     )
+
+
+class TermForm(ReasonForm):
+    """Who is to audit, and from which day to which."""
+
+    whose = forms.ModelChoiceField(User.objects.filter(is_active=True))
+    first = forms.DateField(error_messages={"required": "Choose the first day."})
+    last = forms.DateField(error_messages={"required": "Choose the last day."})
+
+
+class DrawForm(ReasonForm):
+    """How a sample is drawn, and what for."""
+
+    way = forms.ChoiceField(choices=[("random", "random"), ("value", "value")])
+    seed = forms.CharField(max_length=100, error_messages={"required": "Give a seed."})
+    size = forms.IntegerField(min_value=1, max_value=500)

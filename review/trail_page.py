@@ -136,7 +136,11 @@ def _else(event: Event) -> tuple[str, str]:
     data = event.data
     if data.get("operation"):
         return "An operation", _url("operation", data["operation"])
-    for name, route, words in (("pause", "pause", "A pause"), ("repeat", "repeat", "A run history")):
+    for name, route, words in (
+        ("pause", "pause", "A pause"),
+        ("repeat", "repeat", "A run history"),
+        ("sample", "sample", "A sample"),
+    ):
         if data.get(name):
             return words, _url(route, data[name])
     return "", ""

@@ -1,8 +1,13 @@
-"""People: ann asks, bob and eve approve, vic only looks, ada administers; and nora, who has no role."""
+"""People: ann asks, bob and eve approve, vic looks, ada administers, ira audits; nora has no role."""
+
+from datetime import timedelta
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import Group, User
 from django.test import Client
+
+from ledger.models import database_now
+from review.models import AuditorTerm
 
 PASSWORD = "a long word for tests"
 ROLES = {
@@ -12,6 +17,7 @@ ROLES = {
     "vic": "viewer",
     "ada": "administrator",
     "nora": "",
+    "ira": "auditor",
 }
 
 
@@ -22,9 +28,24 @@ def person(name: str) -> User:
         return known
     # One round instead of a million: a thousand tests sign somebody in.
     made = User.objects.create(username=name, password=PBKDF2PasswordHasher().encode(PASSWORD, "salt", 1))
-    if ROLES[name]:
+    if ROLES[name] == "auditor":
+        audits(made)
+    elif ROLES[name]:
         made.groups.add(Group.objects.get(name=ROLES[name]))
     return made
+
+
+def audits(user: User, *, days: int = 30) -> AuditorTerm:
+    """Let somebody audit from yesterday on for so many days."""
+    begins = database_now() - timedelta(days=1)
+    return AuditorTerm.objects.create(
+        person=user,
+        name=user.username,
+        begins_at=begins,
+        ends_at=begins + timedelta(days=days),
+        reason="The yearly audit.",
+        given_by="ada",
+    )
 
 
 def browser_of(name: str, *, csrf: bool = False) -> Client:

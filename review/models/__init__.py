@@ -1,5 +1,8 @@
 """The rows of people's work with the console, and the queue that they work from."""
 
+from review.models.audit import AccessReview as AccessReview
+from review.models.audit import AuditorTerm as AuditorTerm
+from review.models.audit import Sample as Sample
 from review.models.bulk import Bulk as Bulk
 from review.models.bulk import BulkItem as BulkItem
 from review.models.bulk import BulkWord as BulkWord

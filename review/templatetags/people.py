@@ -21,7 +21,7 @@ def tabs(context: template.Context) -> list[navigation.Shown]:
 @register.simple_tag
 def role(user: User) -> str:
     """Name a person's roles."""
-    return ", ".join(sorted(access.roles(user) & access.RIGHTS.keys())) or "no role"
+    return ", ".join(sorted(access.roles(user) & {*access.RIGHTS, access.AUDITOR})) or "no role"
 
 
 @register.simple_tag

@@ -91,7 +91,9 @@ def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     run = _run(uid)
     if run.state != Run.State.DONE:
         return _not_whole()
-    response = StreamingHttpResponse(exports.csv_of(run), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(
+        exports.csv_of(run, author=request.user.get_username()), content_type="text/csv; charset=utf-8"
+    )
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}-{run.plan.name}.csv"'
     return response
 

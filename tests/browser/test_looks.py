@@ -21,6 +21,7 @@ from tests.browser.conftest import NARROW, WIDE, Windows
 from tests.people import person
 from tests.receivers import Receiver, receiving
 from tests.review.test_deliveries import in_each_state
+from tests.review.test_samples import days, drawn
 
 ALL = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -65,6 +66,10 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
         "you": "/you/",
         "trail": "/trail/?by=all",
         "trail-nothing": "/trail/?who=nobody",
+        "samples": f"/samples/?{days(currency='ZAR')}",
+        "sample": f"/samples/{drawn(days(currency='ZAR'), way='value', size='5').uid}/?again=1",
+        "access": "/access/",
+        "duties": "/access/duties/",
     }
     addresses |= {name: f"/operations/{operation.uid}/?place=1" for name, operation in made.items()}
     addresses["send-again"] = f"/operations/{made['absent'].uid}/send-again/"

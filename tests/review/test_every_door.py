@@ -34,15 +34,19 @@ from review.access import (
     LOOKS_ONLY,
     NO_ADMINISTRATOR,
     NO_APPROVER,
+    NO_CERTIFICATE,
     NO_ITEMS,
     NO_PEOPLE,
     NO_PROPOSAL,
     NO_REDELIVERY,
+    NO_SAMPLE,
+    NO_TERM,
 )
 from review.bulk.freezing import freeze
 from review.filters import Filter
 from review.handing import NOT_YOURS
 from review.instants import zone
+from review.models import AuditorTerm
 from review.saved import NOT_YOURS as NO_VIEW
 from tests import stories
 from tests.databases import Clock
@@ -53,9 +57,9 @@ from tests.reconcile.books import HELD, Books
 from tests.reconcile.test_histories import MONDAY, here, written
 
 SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
-EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada")
+EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada", "ira")
 DECIDE, APPROVE, ADMINISTER = ("ann", "bob"), ("bob",), ("ada",)
-WITH_A_ROLE = ("vic", "ann", "bob", "ada")
+WITH_A_ROLE = ("vic", "ann", "bob", "ada", "ira")
 WORDS = (
     LOOKS_ONLY,
     NO_ITEMS,
@@ -66,6 +70,9 @@ WORDS = (
     NO_PROPOSAL,
     NOT_YOURS,
     NO_VIEW,
+    NO_SAMPLE,
+    NO_CERTIFICATE,
+    NO_TERM,
 )
 COUNTED = ("ledger_", "reconcile_", "review_")
 """The tables that hold what is decided; sessions and the time of a sign-in are nobody's decision."""
@@ -265,6 +272,30 @@ def proposed(place: Place, name: str) -> tuple[str, Form]:
     return f"/approvals/rules/{made.uid}/", {"answer": "approve"}
 
 
+def sample_of(place: Place, name: str) -> tuple[str, Form]:
+    silent(place, name)
+    day = f"{place.clock.now().astimezone(zone()):%Y-%m-%d}"
+    return f"/samples/?since={day}&until={day}", {"way": "random", "size": "1", "seed": "471"}
+
+
+def drawn(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
+    address, form = sample_of(place, name)
+    made = browser_of("ira").post(address, {**form, "command_id": str(uuid.uuid4()), "reason": "The audit."})
+    return made["Location"].removesuffix("/") + end, {}
+
+
+def somebody_audits(place: Place, name: str) -> tuple[str, Form]:
+    days = {
+        "first": f"{place.clock.now():%Y-%m-%d}",
+        "last": f"{place.clock.now() + timedelta(days=9):%Y-%m-%d}",
+    }
+    return "/access/auditors/", {"whose": person("nora").pk, **days}
+
+
+def to_end(place: Place, name: str) -> tuple[str, Form]:
+    return f"/access/auditors/{AuditorTerm.objects.get(name='ira').pk}/", {}
+
+
 def chosen(place: Place, name: str) -> tuple[str, Form]:
     return "/you/", {"zone": "Europe/London"}
 
@@ -350,6 +381,18 @@ DOORS: dict[str, Door] = {
     "people/": at("/people/"),
     "people/<int:pk>/reset/": Door(lost_it, may=ADMINISTER),
     "trail/": at("/trail/"),
+    "trail.csv": at("/trail.csv"),
+    "trail.json": at("/trail.json"),
+    "samples/": Door(sample_of, may=("ira",)),
+    "samples/<uuid:uid>/": Door(drawn),
+    "samples/<uuid:uid>.json": Door(lambda place, name: drawn(place, name, ".json")),
+    "samples/<uuid:uid>.csv": Door(lambda place, name: drawn(place, name, ".csv")),
+    "samples/<uuid:uid>.zip": Door(lambda place, name: drawn(place, name, ".zip")),
+    "access/": at("/access/", may=("bob",)),
+    "access/auditors/": Door(somebody_audits, may=ADMINISTER),
+    "access/auditors/<int:pk>/": Door(to_end, may=ADMINISTER),
+    "access/duties/": at("/access/duties/"),
+    "access/duties.csv": at("/access/duties.csv"),
     "runs/": at("/runs/"),
     "runs/histories/": at("/runs/histories/"),
     "runs/<uuid:uid>/": Door(run),
@@ -453,6 +496,7 @@ def said(response: Any) -> str:
 
 @pytest.fixture
 def place(clock: Clock, tmp_path: Path) -> Place:
+    person("ira")
     return Place(clock, tmp_path)
 
 

@@ -78,8 +78,12 @@ def exported(run: Run) -> list[dict[str, str]]:
     assert response["Content-Type"] == "text/csv; charset=utf-8"
     assert response["Content-Disposition"] == f'attachment; filename="run-{run.pk}-invoices.csv"'
     assert "no-store" in response["Cache-Control"]
-    text = response.getvalue().decode("utf-8-sig")
-    return list(csv.DictReader(StringIO(text, newline="")))
+    about, _, rows = response.getvalue().decode("utf-8-sig").partition("\r\n\r\n")
+    told = dict(csv.reader(StringIO(about, newline="")))
+    assert (told["author"], told["digest"]) == ("vic", run.digest)
+    found = list(csv.DictReader(StringIO(rows, newline="")))
+    assert int(told["count"]) == len(found)
+    return found
 
 
 def test_60_command_page_csv_and_json_say_the_same(listed: Books) -> None:

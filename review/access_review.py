@@ -1,0 +1,108 @@
+"""Who may do what, what has changed since somebody last went through it, and their word that they did."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.mfa.models import Authenticator
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Prefetch
+
+from ledger.actions.noting import note
+from ledger.models import TieoutNow
+from ledger.rules import actors
+from review.access import require
+from review.models import AccessReview, AuditorTerm
+from review.second_factor import KINDS, needed
+
+Seen = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Account:
+    """One person: roles, whether they can sign in and have a second factor, and their term as an auditor."""
+
+    user: User
+    roles: list[str]
+    second_factor: bool
+    missing: bool
+    term: AuditorTerm | None
+    changed: str
+    """What is not as it was at the last review."""
+
+    @property
+    def seen(self) -> dict[str, Any]:
+        """Return what a review keeps of it."""
+        told = {"roles": self.roles, "active": self.user.is_active, "second_factor": self.second_factor}
+        return told | ({"auditor_until": self.term.ends_at.isoformat()} if self.term else {})
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page of an access review."""
+
+    accounts: list[Account]
+    gone: list[str]
+    """Names that the last review had, and that nobody has now."""
+    last: AccessReview | None
+    terms: list[AuditorTerm]
+    """Those that are not over, also those to come."""
+
+    @property
+    def changed(self) -> int:
+        """Count what is not as it was."""
+        return len(self.gone) + sum(bool(one.changed) for one in self.accounts)
+
+
+def page() -> Page:
+    """Read it; a fixed number of queries."""
+    last = AccessReview.objects.order_by("-pk").first()
+    before: Seen = last.seen if last else {}
+    left = AuditorTerm.objects.filter(ended_at=None, ends_at__gt=TieoutNow()).order_by("begins_at", "pk")
+    people = User.objects.prefetch_related("groups", Prefetch("auditor_terms", left, to_attr="terms_left"))
+    factors = set(Authenticator.objects.filter(type__in=KINDS).values_list("user_id", flat=True))
+    accounts = [
+        _account(user, factors, before if last else None)
+        for user in people.order_by("-is_active", "username")
+    ]
+    gone = sorted(before.keys() - {one.user.get_username() for one in accounts})
+    return Page(accounts, gone, last, list(left))
+
+
+def _account(user: User, factors: set[int], before: Seen | None) -> Account:
+    roles = sorted(group.name for group in user.groups.all())
+    has = user.pk in factors
+    term = next(iter(user.terms_left), None)  # type: ignore[attr-defined]  # prefetched under this name
+    one = Account(user, roles, has, needed(frozenset(roles)) and not has, term, "")
+    if before is None:
+        return one
+    changed = "; ".join(_changes(before.get(user.get_username()), one.seen))
+    return Account(user, roles, has, one.missing, term, changed)
+
+
+def _changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterator[str]:
+    if before is None:
+        yield "new"
+        return
+    was, is_ = set(before["roles"]), set(now["roles"])
+    yield from (f"now {role}" for role in sorted(is_ - was))
+    yield from (f"no longer {role}" for role in sorted(was - is_))
+    if before["active"] != now["active"]:
+        yield "switched on" if now["active"] else "switched off"
+    if before["second_factor"] != now["second_factor"]:
+        yield "has a second factor" if now["second_factor"] else "has no second factor any more"
+    if before.get("auditor_until") != now.get("auditor_until"):
+        yield "audits" if now.get("auditor_until") else "audits no longer"
+
+
+def review(*, person: User, words: str) -> AccessReview:
+    """Keep a person's word that they have gone through it, with what there was to see, and its event."""
+    require(person, "certify")
+    actor = actors.person(person.get_username())
+    with transaction.atomic():
+        shown = page()
+        seen = {one.user.get_username(): one.seen for one in shown.accounts}
+        data = {"people": len(seen), "changed": shown.changed}
+        kept = note(kind="access_reviewed", actor=actor, reason=words, data=data)
+        return AccessReview.objects.create(reviewed_by=actor, words=kept, seen=seen)

@@ -1,0 +1,162 @@
+"""Segregation of duties in a month: who could have done two that are kept apart, and who did."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import Count
+
+from ledger.models import Approval, Event, database_now
+from ledger.rules import actors
+from ledger.rules.approvals import Answer
+from reconcile import tables
+from review.access import RIGHTS
+from review.instants import zone
+
+_WEEK = timedelta(days=7)
+DECIDES = frozenset(
+    {"asked", "permitted", "attested", "ended", "cancelled", "corrected", "reopened", "chosen", "withdrawn"}
+)
+APPROVES = frozenset({"ask_approved", "ask_refused", "proposal_approved", "proposal_refused"})
+ADMINISTERS = frozenset(
+    {
+        *("resumed", "told_again", "person_made", "roles_changed", "person_ended", "person_let_back"),
+        *("password_reset", "second_factor_reset", "proposed", "auditor_let_in", "auditor_ended"),
+    }
+)
+DUTIES = {"decides": DECIDES, "approves": APPROVES, "administers": ADMINISTERS}
+COLUMNS = ("person", "roles_now", "could", "decided", "approved", "administered", "approved_of", "did")
+
+
+@dataclass
+class Line:
+    """One person in one month: what their roles allow now, and what they did, by duty."""
+
+    name: str
+    roles: list[str]
+    could: list[str]
+    did: dict[str, int] = field(default_factory=lambda: dict.fromkeys(DUTIES, 0))
+    approved_of: dict[str, int] = field(default_factory=dict)
+    """Whose requests they approved, and how many."""
+    mutual: list[str] = field(default_factory=list)
+    """With whom they approved each other's."""
+
+    @property
+    def combined(self) -> bool:
+        """Say whether they did what is kept apart."""
+        return sum(bool(count) for count in self.did.values()) > 1
+
+    @property
+    def pairs(self) -> str:
+        """Say whose requests they approved."""
+        return ", ".join(f"{maker} ({count})" for maker, count in sorted(self.approved_of.items()))
+
+    @property
+    def words(self) -> str:
+        """Say what they did that is kept apart; empty where nothing is."""
+        done = [duty for duty, count in self.did.items() if count]
+        parts = [f"{' and '.join(done)} in this month"] if self.combined else []
+        parts += [f"{self.name} and {other} approved each other’s requests" for other in self.mutual]
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The report of a month, in a zone."""
+
+    month: date
+    begins: datetime
+    ends: datetime
+    made_at: datetime
+    lines: list[Line]
+
+    @property
+    def value(self) -> str:
+        """Return the month as an address has it."""
+        return f"{self.month:%Y-%m}"
+
+    @property
+    def could(self) -> list[Line]:
+        """Return those whose roles combine duties that are kept apart."""
+        return [line for line in self.lines if line.could]
+
+    @property
+    def did(self) -> list[Line]:
+        """Return those who did two of them, or approved one another's."""
+        return [line for line in self.lines if line.words]
+
+
+def read(month: str) -> Report:
+    """Read a month, "2026-11", in the reader's zone; what is none is the month of now.."""
+    now = database_now()
+    first = _month(month) or now.astimezone(zone()).date().replace(day=1)
+    following = (first.replace(day=28) + _WEEK).replace(day=1)
+    begins, ends = (datetime.combine(day, time.min, zone()) for day in (first, following))
+    lines = {line.name: line for line in _people()}
+    done = Event.objects.by_people().between(begins, ends).filter(kind__in=DECIDES | APPROVES | ADMINISTERS)
+    for name, kind, count in done.order_by().values_list("actor", "kind").annotate(count=Count("pk")):
+        duty = next(duty for duty, kinds in DUTIES.items() if kind in kinds)
+        lines.setdefault(name, Line(name, [], [])).did[duty] += count
+    _pair(lines, begins, ends)
+    return Report(first, begins, ends, now, sorted(lines.values(), key=lambda line: line.name))
+
+
+def _people() -> Iterator[Line]:
+    for user in User.objects.filter(is_active=True).prefetch_related("groups"):
+        roles = sorted(group.name for group in user.groups.all())
+        yield Line(user.get_username(), roles, list(_combined(roles)))
+
+
+def _combined(roles: list[str]) -> Iterator[str]:
+    """Say which duties somebody's roles put into one hand."""
+    rights = {right for role in roles for right in RIGHTS.get(role, ())}
+    if {"ask", "approve"} <= rights:
+        yield "asks and approves (never the same request)"
+    if "people" in rights and "ask" in rights:
+        yield "administers and decides"
+
+
+def _pair(lines: dict[str, Line], begins: datetime, ends: datetime) -> None:
+    """Note who approved whose requests, and who did so for each other."""
+    agreed = Approval.objects.filter(answer=Answer.APPROVED, decided_at__gte=begins, decided_at__lt=ends)
+    pairs: dict[tuple[str, str], int] = defaultdict(int)
+    for checker, maker, count in agreed.values_list("decided_by", "maker").annotate(count=Count("pk")):
+        pairs[checker, maker] += count
+    for (checker, maker), count in pairs.items():
+        line = lines.setdefault(checker, Line(checker, [], []))
+        line.approved_of[maker] = count
+        if (maker, checker) in pairs and not actors.is_software(maker):
+            line.mutual.append(maker)
+
+
+def table(report: Report, *, author: str) -> Iterator[str]:
+    """Yield the report as CSV."""
+    about = tables.About(
+        what="Segregation of duties: who could, and who did",
+        asked=f"from {report.begins.isoformat()} up to {report.ends.isoformat()}; roles as they are now",
+        as_of=report.made_at,
+        author=author,
+        count=len(report.lines),
+    )
+    rows = (
+        (
+            line.name,
+            ", ".join(line.roles),
+            "; ".join(line.could),
+            *line.did.values(),
+            line.pairs,
+            line.words,
+        )
+        for line in report.lines
+    )
+    return tables.written(about, COLUMNS, rows)
+
+
+def _month(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(f"{text}-01")
+    except ValueError:
+        return None
+    return day if 1970 <= day.year <= 9998 else None

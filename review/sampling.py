@@ -1,0 +1,273 @@
+"""Samples that anybody can draw again: a population frozen by a seal, a seed, and a stated way to choose.
+
+Random: the `size` operations whose SHA-256 of "SEED:ID" comes first. By value (monetary unit sampling): in
+that order amounts, without their sign, are laid end to end; of their total every part of total/size is hit
+once, beginning at U × total/size, where U is the first 12 hex digits of SHA-256(SEED) as a fraction. What is
+larger than a part is always drawn, and may be hit more than once.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Literal, Self
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+
+from ledger import audit
+from ledger.actions.noting import note
+from ledger.models import Event, Operation, OperationType, Seal
+from ledger.rules import actors, money
+from ledger.rules.errors import Malformed, NotNow
+from ledger.rules.states import State
+from review.access import require
+from review.instants import zone
+from review.models import Sample
+
+MOST = 500
+"""Operations in one sample: as many packs are in one archive."""
+POPULATION_MOST = 1_000_000
+_ORDER = "encode(sha256(convert_to(%(seed)s || ':' || uid::text, 'UTF8')), 'hex')"
+_COUNTED = """
+    SELECT currency, count(*), count(amount), sum(amount) FROM ({rows}) AS p
+    GROUP BY currency ORDER BY currency
+"""
+_DIGEST = """
+    SELECT encode(sha256(convert_to(coalesce(string_agg(uid::text || ' ' || coalesce(amount::text, ''), E'\\n'
+        ORDER BY uid), ''), 'UTF8')), 'hex') FROM ({rows}) AS p
+"""
+_RANDOM = """
+    SELECT uid::text, amount, currency, 1 FROM ({rows}) AS p ORDER BY {order}, uid LIMIT %(size)s
+"""
+_BY_VALUE = """
+    WITH laid AS (
+        SELECT uid, amount, currency, abs(amount) AS part,
+            sum(abs(amount)) OVER (ORDER BY {order}, uid) AS upto, {order} AS place
+        FROM ({rows}) AS p WHERE amount <> 0
+    ), hit AS (
+        SELECT *, ceil(upto * %(size)s / total - %(start)s)
+            - ceil((upto - part) * %(size)s / total - %(start)s) AS hits
+        FROM laid CROSS JOIN (SELECT max(upto) AS total FROM laid) AS all_of_it
+    )
+    SELECT uid::text, amount, currency, hits::int FROM hit WHERE hits > 0 ORDER BY place, uid
+"""
+Way = Literal["random", "value"]
+
+
+@dataclass(frozen=True)
+class Population:
+    """Which operations are drawn from: by type, entity, currency, days, and state as of a seal."""
+
+    types: tuple[str, ...]
+    entity: str
+    currency: str
+    state: str
+    since: datetime
+    until: datetime
+
+    @classmethod
+    def read(cls, asked: Mapping[str, str]) -> Self:
+        """Read what a form says, days in the reader's zone with the last included; raises Malformed."""
+        since, until = _day(asked.get("since", "")), _day(asked.get("until", ""))
+        if since is None or until is None or until < since:
+            raise Malformed("Choose the first and the last day.")
+        kinds = OperationType.objects.order_by("name")
+        if asked.get("type"):
+            kinds = kinds.filter(name=asked["type"])
+        if asked.get("entity"):
+            kinds = kinds.filter(destination__entity=asked["entity"])
+        state, currency = asked.get("state", ""), asked.get("currency", "").strip().upper()
+        return cls(
+            types=tuple(kinds.values_list("name", flat=True)),
+            entity=asked.get("entity", ""),
+            currency=currency[:3],
+            state=state if state in set(State) else "",
+            since=datetime.combine(since, time.min, zone()).astimezone(UTC),
+            until=datetime.combine(until + timedelta(days=1), time.min, zone()).astimezone(UTC),
+        )
+
+    @classmethod
+    def stored(cls, row: Mapping[str, Any]) -> Self:
+        """Read it as a sample keeps it."""
+        instants = {name: datetime.fromisoformat(row[name]) for name in ("since", "until")}
+        return cls(**{**row, "types": tuple(row["types"]), **instants})
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return it as a sample keeps it."""
+        whole = {name: getattr(self, name) for name in ("entity", "currency", "state")}
+        whole |= {name: getattr(self, name).isoformat() for name in ("since", "until")}
+        return {"types": list(self.types), **whole}
+
+    def rows(self, through: int) -> QuerySet[Operation]:
+        """Return the operations that were on record at an event, in the state of then."""
+        kinds = list(OperationType.objects.filter(name__in=self.types).values_list("pk", flat=True))
+        found = Operation.objects.filter(
+            Exists(Event.objects.filter(operation=OuterRef("pk"), pk__lte=through)),
+            operation_type__in=kinds,
+            accepted_at__gte=self.since,
+            accepted_at__lt=self.until,
+        )
+        if self.currency:
+            found = found.filter(currency=self.currency)
+        if self.state:
+            moves = Event.objects.filter(operation=OuterRef("pk"), pk__lte=through).exclude(state_to="")
+            found = found.annotate(then=Subquery(moves.order_by("-pk").values("state_to")[:1])).filter(
+                then=self.state
+            )
+        return found.order_by()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many a population has, how many of them without an amount, and their total in each currency."""
+
+    count: int
+    without_amount: int
+    totals: dict[str, str]
+
+    @property
+    def sums(self) -> list[tuple[str, str]]:
+        """Return the totals: currency and amount."""
+        return [*self.totals.items()]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a seed draws: the population counted, its digest, and the items."""
+
+    counted: Counted
+    digest: str
+    items: list[dict[str, Any]]
+
+    def same(self, sample: Sample) -> bool:
+        """Say whether it is what a sample has kept."""
+        return (self.digest, self.items) == (sample.digest, sample.items)
+
+
+def counted(population: Population, through: int) -> Counted:
+    """Count a population as of an event; raises Malformed where it is too large to draw from."""
+    rows = _ask(_COUNTED, population, through)
+    count = sum(row[1] for row in rows)
+    if count > POPULATION_MOST:
+        raise Malformed(f"It has more than {POPULATION_MOST:,} operations: choose fewer days or a type.")
+    totals = {currency: _written(total, currency) for currency, _, _, total in rows if currency}
+    return Counted(count, count - sum(row[2] for row in rows), totals)
+
+
+def drawn(population: Population, through: int, *, way: Way, seed: str, size: int) -> Drawn:
+    """Draw from a population as of an event; the same seed draws the same."""
+    known = counted(population, through)
+    values = {"seed": seed, "size": size, "start": start(seed)}
+    chosen = _ask(_RANDOM if way == "random" else _BY_VALUE, population, through, **values)
+    items = [
+        {
+            "id": uid,
+            "amount": None if amount is None else money.written(amount, currency),
+            "currency": currency,
+            "hits": hits,
+        }
+        for uid, amount, currency, hits in chosen
+    ]
+    return Drawn(known, _ask(_DIGEST, population, through)[0][0], items)
+
+
+def _written(total: Decimal, currency: str) -> str:
+    """Write a total in its currency's decimals, also one that is larger than any amount may be."""
+    try:
+        return money.written(total, currency)
+    except money.MoneyError:
+        return str(total)
+
+
+def start(seed: str) -> Decimal:
+    """Return where sampling by value begins in its first part, from 0 up to 1."""
+    return Decimal(int(hashlib.sha256(seed.encode()).hexdigest()[:12], 16)) / Decimal(16**12)
+
+
+def draw(
+    population: Population,
+    *,
+    person: User,
+    way: Way,
+    seed: str,
+    size: int,
+    purpose: str,
+    command_id: uuid.UUID,
+) -> Sample:
+    """Draw a sample and keep it, with its event. Raises Malformed, and NotNow while nothing can be sealed."""
+    require(person, "sample")
+    known = Sample.objects.filter(uid=command_id, drawn_by=person.get_username()).first()
+    if known is not None:
+        return known
+    seal = audit.seal_all()
+    if seal is None:
+        raise NotNow("The trail could not be sealed just now; try again in a moment.")
+    if not 1 <= size <= MOST:
+        raise Malformed(f"A sample has 1 to {MOST} operations.")
+    if way == "value" and not population.currency:
+        raise Malformed("By value it is drawn from one currency: choose it.")
+    seed = seed.strip()
+    if not seed.isprintable() or not 1 <= len(seed) <= 100:
+        raise Malformed("A seed has 1 to 100 characters.")
+    with transaction.atomic():
+        found = drawn(population, seal.through, way=way, seed=seed, size=size)
+        if not found.items:
+            raise Malformed("This population has nothing to draw from.")
+        how = {"way": way, "seed": seed, "size": size, "uid": command_id}
+        return _kept(population, found, seal, person=person, how=how, purpose=purpose)
+
+
+def _kept(
+    population: Population, found: Drawn, seal: Seal, *, person: User, how: dict[str, Any], purpose: str
+) -> Sample:
+    actor = actors.person(person.get_username())
+    made = Sample(
+        drawn_by=actor,
+        population=population.document,
+        seal=seal.number,
+        head=seal.head,
+        through=seal.through,
+        count=found.counted.count,
+        without_amount=found.counted.without_amount,
+        totals=found.counted.totals,
+        digest=found.digest,
+        items=found.items,
+        **how,
+    )
+    told = {"sample": str(made.uid), "drawn": len(found.items), "count": made.count, "seal": seal.number}
+    told |= {name: getattr(made, name) for name in ("way", "seed", "size")}
+    made.purpose = note(kind="sampled", actor=actor, reason=purpose, data=told)
+    made.save(force_insert=True)
+    return made
+
+
+def again(sample: Sample) -> Drawn:
+    """Draw a sample again from the population as it was frozen."""
+    way: Way = "value" if sample.way == "value" else "random"
+    return drawn(
+        Population.stored(sample.population), sample.through, way=way, seed=sample.seed, size=sample.size
+    )
+
+
+def _ask(sql: str, population: Population, through: int, **values: Any) -> list[tuple[Any, ...]]:
+    rows, given = population.rows(through).values("uid", "amount", "currency").query.sql_with_params()
+    # The rows' own values have no names; those of the question around them have.
+    names: dict[str, Any] = {f"row_{place}": value for place, value in enumerate(given)}
+    rows = rows % tuple(f"%(row_{place})s" for place in range(len(given)))
+    with connection.cursor() as cursor:
+        cursor.execute(sql.format(rows=rows, order=_ORDER), {**names, **values})
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def _day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if 1970 <= day.year <= 9998 else None

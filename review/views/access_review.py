@@ -1,0 +1,118 @@
+"""Who may do what, gone through by a person; auditors' terms; and the duties of a month."""
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from ledger.models import database_now
+from ledger.rules.errors import TieoutError
+from review import access, access_review, auditing, duties
+from review.access import people_only
+from review.forms import ReasonForm, TermForm, fresh, taken
+from review.models import AuditorTerm
+from review.proving import to_prove
+from review.views.operation import SeeOther, person, words
+
+
+@people_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def show(request: HttpRequest) -> HttpResponse:
+    """Show who may do what, and keep a person's word that they went through it."""
+    asked = taken(request, lambda form: _reviewed(request, form))
+    if asked is None:
+        return SeeOther(reverse("access"))
+    form, refusal = asked
+    context = {
+        "section": "trail",
+        "now": database_now(),
+        "page": access_review.page(),
+        "form": form,
+        "refusal": refusal,
+        "why_not": "" if access.may(request.user, "certify") else access.NO_CERTIFICATE,
+        "gives": access.may(request.user, "people"),
+    }
+    return render(request, "review/access.html", context)
+
+
+@people_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def give(request: HttpRequest) -> HttpResponse:
+    """Let somebody audit, from one day to another."""
+    if proof := to_prove(request, "people"):
+        return proof
+    form, refusal = TermForm(request.POST or None, initial=fresh()), ""
+    if request.method == "POST" and form.is_valid():
+        refusal = _given(request, form)
+        if not refusal:
+            return SeeOther(reverse("access"))
+    why_not = "" if access.may(request.user, "people") else access.NO_TERM
+    people = User.objects.filter(is_active=True).order_by("username").prefetch_related("groups")
+    context = {"section": "trail", "form": form, "refusal": refusal, "people": people, "why_not": why_not}
+    return render(request, "review/term.html", context)
+
+
+@people_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def end(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask for a reason, then end a term before its day."""
+    term = get_object_or_404(AuditorTerm, pk=pk)
+    asked = taken(request, lambda form: _ended(request, pk, form))
+    if asked is None:
+        return SeeOther(reverse("access"))
+    form, refusal = asked
+    why_not = "" if access.may(request.user, "people") else access.NO_TERM
+    context = {"section": "trail", "now": database_now(), "term": term, "form": form, "refusal": refusal}
+    return render(request, "review/term_end.html", {**context, "why_not": why_not})
+
+
+@people_only
+@require_safe
+def month(request: HttpRequest) -> HttpResponse:
+    """Show who could do, and who did, what is kept apart, in one month."""
+    report = duties.read(request.GET.get("month", ""))
+    return render(
+        request, "review/duties.html", {"section": "trail", "now": report.made_at, "report": report}
+    )
+
+
+@people_only
+@require_safe
+def table(request: HttpRequest) -> HttpResponseBase:
+    """Give the same as CSV."""
+    report = duties.read(request.GET.get("month", ""))
+    rows = duties.table(report, author=person(request).get_username())
+    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="duties-{report.value}.csv"'
+    return response
+
+
+def _reviewed(request: HttpRequest, form: ReasonForm) -> str:
+    try:
+        access_review.review(person=person(request), words=form.cleaned_data["reason"])
+    except TieoutError as error:
+        return words(error)
+    messages.success(request, "Reviewed, and on record.")
+    return ""
+
+
+def _given(request: HttpRequest, form: TermForm) -> str:
+    said = {name: form.cleaned_data[name] for name in ("first", "last", "reason")}
+    try:
+        auditing.give(form.cleaned_data["whose"], person=person(request), **said)
+    except TieoutError as error:
+        return words(error)
+    messages.success(request, "Given. It ends by itself.")
+    return ""
+
+
+def _ended(request: HttpRequest, pk: int, form: ReasonForm) -> str:
+    try:
+        auditing.end(pk, person=person(request), reason=form.cleaned_data["reason"])
+    except TieoutError as error:
+        return words(error)
+    messages.success(request, "Ended. They are signed out.")
+    return ""

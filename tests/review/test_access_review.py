@@ -1,0 +1,93 @@
+"""Who may do what, gone through by a person; what changed since; and the duties of a month."""
+
+import csv
+import io
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import DatabaseError, connection
+from django.test.utils import CaptureQueriesContext
+
+from ledger.models import Event, database_now
+from review.instants import zone
+from review.models import AccessReview
+from tests import stories
+from tests.people import browser_of, person
+from tests.review.test_every_door import Place, asked
+
+
+def page(name: str = "vic") -> str:
+    return browser_of(name).get("/access/").content.decode()
+
+
+def reviewed(name: str = "bob", words: str = "All of them work here.") -> Any:
+    return browser_of(name).post("/access/", {"command_id": str(uuid.uuid4()), "reason": words})
+
+
+def test_what_has_changed_since_the_last_review_stands_beside_each_name(durban: stories.Durban) -> None:
+    for name in ("ann", "bob", "vic"):
+        person(name)
+    assert "Nobody has gone through it yet." in page()
+    assert reviewed().status_code == 303
+    assert "bob went through it" in page() and "Nothing has changed since." in page()
+    person("vic").groups.set([Group.objects.get(name="reviewer")])
+    person("ann").groups.clear()
+    person("ira")
+    told = page("bob")
+    for words in (
+        "Since then 3 have changed.",
+        "now reviewer; no longer viewer",
+        "no longer reviewer",
+        ">new<",
+    ):
+        assert words in told, words
+    assert reviewed(words="Vic took over.").status_code == 303
+    assert "Nothing has changed since." in page()
+    assert [event.data["changed"] for event in Event.objects.filter(kind="access_reviewed")] == [0, 3]
+    for change in (
+        lambda: AccessReview.objects.update(words="x"),
+        lambda: AccessReview.objects.all().delete(),
+    ):
+        with pytest.raises(DatabaseError):
+            change()
+
+
+def test_nobody_else_reviews_and_the_queries_do_not_grow(durban: stories.Durban) -> None:
+    for name in ("ann", "vic", "ada", "ira"):
+        refused = reviewed(name).content.decode()
+        assert "An approver reviews it: roles are given by administrators." in refused
+    assert not AccessReview.objects.exists()
+    counts, bob = [], browser_of("bob")
+    for name in ("eve", "nora"):
+        person(name)
+        with CaptureQueriesContext(connection) as queries:
+            bob.get("/access/")
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_the_duties_of_a_month_say_who_could_and_who_did(durban: stories.Durban, tmp_path: Any) -> None:
+    place = Place(durban.clock, tmp_path, _durban=durban)
+    for maker, checker in (("eve", "bob"), ("bob", "eve"), ("ann", "bob")):
+        operation, form = asked(place, maker, maker=maker)
+        answer = {"command_id": str(uuid.uuid4()), "reason": "Looked.", **form}
+        assert browser_of(checker).post(f"/operations/{operation.uid}/approve/", answer).status_code == 303
+    month = f"{database_now().astimezone(zone()):%Y-%m}"
+    told = browser_of("ira").get(f"/access/duties/?month={month}").content.decode()
+    assert "2 could, 2 did." in told
+    assert "bob: decides and approves in this month; bob and eve approved each other’s requests." in told
+    assert "ann: " not in told
+    file = browser_of("ira").get(f"/access/duties.csv?month={month}")
+    about, _, rows = file.getvalue().decode("utf-8-sig").partition("\r\n\r\n")
+    assert '"author","ira"' in about
+    lines = {row["person"]: row for row in csv.DictReader(io.StringIO(rows))}
+    assert (lines["bob"]["decided"], lines["bob"]["approved"], lines["bob"]["approved_of"]) == (
+        "2",
+        "2",
+        "ann (1), eve (1)",
+    )
+    assert (lines["ann"]["decided"], lines["ann"]["did"]) == ("2", "")
+    before = browser_of("ira").get("/access/duties/?month=2020-01").content.decode()
+    assert "2 could, 0 did." in before
