@@ -45,8 +45,8 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
     open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("due_at", "pk")
     found = list(open_[: SHOWN + 1])
     asks = found[:SHOWN]
-    told = queue.told(Operation.objects.filter(pk__in=[ask.operation_id for ask in asks]))
-    known = {row.operation.pk: row for row in rows(list(told), now)}
+    told = queue.read(Operation.objects.filter(pk__in=[ask.operation_id for ask in asks]))
+    known = {row.operation.pk: row for row in rows(told, now)}
     return [_request(ask, known[ask.operation_id], person, now) for ask in asks], len(found) > SHOWN
 
 
