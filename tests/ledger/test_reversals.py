@@ -342,6 +342,9 @@ def test_above_the_limit_of_what_goes_two_people_choose(several: Several) -> Non
     assert several.there(operation) == {first: "open", second: "void", third: "void"}
     small = several(2, "600.00")
     assert isinstance(several.choose(small), Choice), "what two have agreed on does not count"
+    beside = several.durban.silent(9000, "500.00")
+    two = {who: actions.together(beside, who).takes_two for who in ("ann", "eve")}
+    assert two == {"ann": True, "eve": False}, "what ann let go alone counts where she closes another"
     assert isinstance(several.choose(several(2, "600.00")), Approval), "with the one before, it is above"
     again = several(2, "2000.00")
     request = several.choose(again)
