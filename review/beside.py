@@ -51,6 +51,35 @@ def record(reading: Reading, found: Mapping[str, Any]) -> Record:
     )
 
 
+@dataclass(frozen=True)
+class Compared:
+    """One field of what was meant beside what is there; `differs` where the two are not the same."""
+
+    name: str
+    meant: str
+    there: str
+    differs: bool
+
+
+def compared(reading: Reading) -> list[Compared]:
+    """Return what was meant beside the one record that differs, field by field; empty where none does."""
+    records = reading.seen.records if reading.seen and reading.verdict == Verdict.DIFFERS else ()
+    if len(records) != 1:
+        return []
+    operation, found = reading.operation, records[0]
+    there = found.get("currency") or ""
+    fields = {
+        "amount": (
+            amounts.show(operation.amount, operation.currency),
+            amounts.show(found.get("amount"), there or operation.currency),
+        ),
+        "currency": (operation.currency or "–", there or "–"),
+        "status": ("in force", found.get("status") or "–"),
+    }
+    wrong = found.get("differs", ())
+    return [Compared(name, *values, name in wrong) for name, values in fields.items()]
+
+
 def unseen(reading: Reading) -> tuple[str, str]:
     """Say in a word what is known without a check since the last try, and why it is no more."""
     number = reading.facts.destination_reference

@@ -69,6 +69,7 @@ class Panel:
     notes: list[str]
     open_url: str
     records: list[beside.Record]
+    compared: list[beside.Compared]
     meant: str
     unseen: tuple[str, str]
     trust: str
@@ -81,6 +82,8 @@ class Panel:
     linked: list[tuple[Operation, wording.Badge]]
     """What it corrects, or its corrections."""
     related: list[tuple[Operation, wording.Badge]]
+    subject: list[tuple[Operation, wording.Badge]]
+    """The latest others about the same person or thing."""
     order: list[tuple[Operation, wording.Badge, str]]
     several: Several | None
     """The records to choose from, where there are several."""
@@ -118,6 +121,7 @@ def panel(reading: Reading) -> Panel:
         notes=list(_notes(reading)),
         open_url=beside.open_url(reading, reading.facts.destination_reference),
         records=[beside.record(reading, record) for record in shown],
+        compared=beside.compared(reading),
         meant=amounts.whole(operation.amount, operation.currency),
         unseen=beside.unseen(reading),
         trust=beside.trust(reading),
@@ -129,6 +133,7 @@ def panel(reading: Reading) -> Panel:
         trail=[trail.line(event, there=reading.there) for event in reading.events],
         linked=[(other, wording.badge(State(other.state))) for other in reading.linked],
         related=[(other, _related_badge(other)) for other in reading.related if other not in shown_already],
+        subject=[(other, _related_badge(other)) for other in reading.about],
         order=list(_order(reading)),
         several=candidates(reading),
         chosen=what_was_chosen(reading),

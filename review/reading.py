@@ -28,13 +28,12 @@ from ledger.rules.approvals import Answer, Ask, Together
 from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Outcome, State, Verdict
-from review import access, approvers, asked, wording
+from review import access, approvers, asked, relations, wording
 from review.instants import say
 from review.seen import Meant, Seen
 
 LOOKUPS_SHOWN = 40
 EVENTS_SHOWN = 60
-RELATED_SHOWN = 10
 CHOSEN = ("chosen", "reversed")
 """Events of what has, or had, several records, one of which was chosen to stay."""
 ON_A_REPORT = (CaseKind.THERE_AFTER_ALL, CaseKind.SEVERAL)
@@ -84,6 +83,8 @@ class Reading:
     latest: Lookup | None
     sitting: Lookup | None
     related: list[Operation]
+    about: list[Operation]
+    """The latest others with the same subject, of other source records."""
     linked: list[Operation]
     """What it corrects, or its corrections in their order."""
     first: Operation | None
@@ -338,7 +339,8 @@ def read(operation: Operation, person: User) -> Reading:
         pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_lookup(operation, tuple(attempts)),
         sitting=actions.sitting(operation, person.get_username(), now=now),
-        related=_related(operation),
+        related=relations.of_source(operation),
+        about=relations.of_subject(operation),
         linked=_linked(operation),
         first=actions.standing_first(operation),
         followers=_followers(operation),
@@ -369,21 +371,9 @@ def _linked(operation: Operation) -> list[Operation]:
 def _followers(operation: Operation) -> list[Operation]:
     original = operation.corrects_id or operation.pk
     after = Operation.objects.filter(Q(after=original) | Q(after__corrects=original))
-    return list(after.order_by("id")[:RELATED_SHOWN])
+    return list(after.order_by("id")[: relations.SHOWN])
 
 
 def _pause(operation: Operation) -> Pause | None:
     pauses = Pause.objects.open().stopping(operation.operation_type)
     return pauses.select_related("destination").order_by("pk").first()
-
-
-def _related(operation: Operation) -> list[Operation]:
-    """Other operations of the same source record."""
-    if not operation.source_reference:
-        return []
-    same = Operation.objects.filter(
-        source_system=operation.source_system, source_reference=operation.source_reference
-    )
-    others = same.exclude(pk=operation.pk).select_related("operation_type__destination")
-    open_cases = Prefetch("cases", Case.objects.open(), to_attr="open_cases")
-    return list(others.prefetch_related(open_cases).order_by("id")[:RELATED_SHOWN])

@@ -49,6 +49,7 @@ def _news(request: HttpRequest, queue: Queue) -> HttpResponse:
 def _context(queue: Queue, now: Any, person: Any) -> dict[str, Any]:
     chosen, counted = queue.chosen, counts(now)
     offered = choices.offered(chosen, counted.currencies, queue.types)
+    kept = saved.listed(person, chosen)
     repeated = counted.repeated if chosen.view in WITH_REPEATS else 0
     return {
         "section": "queue",
@@ -64,6 +65,7 @@ def _context(queue: Queue, now: Any, person: Any) -> dict[str, Any]:
         "carried": parse_qsl(chosen.address),
         "choices": offered,
         "chips": choices.chips(chosen, offered),
-        "saved": saved.listed(person, chosen),
+        "saved": kept,
+        "kept_here": any(one.current for one in kept),
         "may_share": access.may(person, "share"),
     }

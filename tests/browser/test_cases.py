@@ -31,6 +31,11 @@ def test_ann_takes_it_by_keys_puts_it_off_without_script_and_hands_it_over(
     expect(page.get_by_role("status").get_by_text("It is ann’s now.")).to_be_visible()
     assert page.url.endswith("/queue/?state=failed"), "back to the same filter"
 
+    page.get_by_text("Save this view").click()
+    page.get_by_label("Name").fill("What failed")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("link", name="What failed")).to_be_visible()
+
     plain.goto(f"/operations/{absent.uid}/")
     plain.get_by_label("Comment").fill("@bob: Acme calls back tomorrow.")
     plain.get_by_role("button", name="Comment").click()
@@ -47,6 +52,8 @@ def test_ann_takes_it_by_keys_puts_it_off_without_script_and_hands_it_over(
         "whose": f"/operations/{absent.uid}/",
         "snoozed": "/queue/?view=snoozed",
         "mine": "/queue/?view=late",
+        "differs-beside": f"/operations/{made['differs'].uid}/",
+        "kept": "/queue/?state=failed",
         "hand-over": "/hand-over/",
     }.items():
         page.goto(address)

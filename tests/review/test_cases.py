@@ -135,6 +135,21 @@ def test_a_comment_stands_in_the_timeline_and_decides_nothing(durban: stories.Du
     assert durban.again(operation).state == "failed"
 
 
+def test_what_differs_stands_beside_what_was_meant_and_the_same_subject_is_listed(
+    durban: stories.Durban,
+) -> None:
+    differs = durban.silent(466, "4960.00", subject="North Coast Dairy")
+    other = durban.silent(467, "12.00", subject="NORTH coast dairy")
+    durban.silent(468, "13.00", subject="Somebody else")
+    durban.looked(differs, stories.differing(differs, "INV-1160", "5580.00"))
+    shown = page(browser_of("vic"), f"/operations/{differs.uid}/").replace("\u00a0", " ")
+    amount = shown[shown.index('<th scope="col">Meant</th>') :]
+    assert re.search(r"Amount</th><td>4 960.00</td><td><b>5 580.00</b>.*?differs</span></td>", amount)
+    assert re.search(r"Currency</th><td>ZAR</td><td>ZAR</td>", amount)
+    assert "Same subject" in shown and f"/operations/{other.uid}/" in shown and "Order 468" not in shown
+    assert "Meant</th>" not in page(browser_of("vic"), f"/operations/{other.uid}/")
+
+
 def test_the_page_of_a_case_asks_as_much_whoever_has_how_many(durban: stories.Durban) -> None:
     cases = [of(durban.absent(number)) for number in range(483, 489)]
     ann = browser_of("ann")
