@@ -48,6 +48,7 @@ check: $(DEVELOPMENT)
 # BENCH="--readme" prints the README's tables; --help names the rest.
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m tests.bench $(BENCH)
+	$(BIN)/python -m tests.bench.console
 
 # Adds to docs/api-v1.json what is new in the API; refuses to take anything back.
 promise: $(DEVELOPMENT)

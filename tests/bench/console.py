@@ -1,0 +1,174 @@
+"""`python -m tests.bench.console`: queue, operation and search among a million, beside a bare page.
+
+Everything is measured in this process, through the product's own middleware and templates, a request of each
+kind in turn. The million is made once and kept on disk, as long as the schema is the same.
+"""
+
+import os
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from config import postgres
+from config.environment import ROOT, Environment
+
+ROUNDS = 20
+BARE, ADMIN = "bench/bare/", "bench/admin/ledger/operation/"
+FILTERS = {
+    "all open": "",
+    "all open, five pages on": "after=",
+    "due first": "order=due",
+    "oldest first": "order=age",
+    "largest amount": "order=amount",
+    "needs a person": "view=person",
+    "late": "view=late",
+    "doubled or differs": "view=wrong",
+    "latest": "view=latest",
+    "latest, several": "view=latest&found=several",
+    "may have happened": "state=uncertain",
+    "waiting": "state=pending",
+    "absent": "found=absent",
+    "not checked yet": "found=unchecked",
+    "a type": "type=bench.3",
+    "a destination": "destination=books",
+    "EUR": "currency=EUR",
+    "older than a week": "age=168",
+    "amounts": "least=15000&most=15100",
+    "a reason": "reason=lapsed",
+    "an owner": "owner=treasury",
+    "reason, owner, currency": "reason=several&owner=treasury&currency=EUR",
+    "a text": "text=4711",
+    "a text that many have": "text=order",
+    "no one": "state=failed&reason=expired",
+}
+
+
+@contextmanager
+def million(folder: Path) -> Iterator[int]:
+    """Hold the million in this folder, made where it is missing; gives the id that was tried fifty times."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in Environment.model_fields:
+        os.environ.pop(name.upper(), None)
+    os.environ.update(DATA_DIR=str(folder), DJANGO_SETTINGS_MODULE="tests.bench.console_settings")
+    urls = postgres.hold(folder)
+    try:
+        import django
+
+        from config import processes
+
+        django.setup()
+        processes.prepare()
+        yield _filled(folder, urls.owner)
+    finally:
+        postgres.release(folder)
+
+
+def _filled(folder: Path, owner_url: str) -> int:
+    import psycopg
+
+    from config.cluster import SUPERUSER
+    from ledger.models import Operation
+    from tests import factories
+
+    if not Operation.objects.exists():
+        for number in range(6):
+            name = f"bench.{number}"
+            factories.kind(name, destination=factories.destination("books" if number < 4 else "mailroom"))
+        statements = Path(__file__).with_name("million.sql").read_text()
+        power = postgres.url(folder, role=SUPERUSER, database=postgres.DATABASE)
+        with psycopg.connect(power, autocommit=True) as connection:
+            connection.execute((statements.replace("%(often)s", "70")).encode())
+            connection.execute("VACUUM ANALYZE")
+    return 70
+
+
+def measured(often: int, *, rounds: int = ROUNDS) -> dict[str, Any]:
+    """Return milliseconds of each kind of request: median and 95th of a hundred."""
+    from ledger.models import Operation
+    from tests.people import browser_of
+
+    ann, ada = browser_of("ann"), _superuser()
+    uid = Operation.objects.get(pk=often).uid
+    asked = {name: f"queue/?{query}" for name, query in FILTERS.items()}
+    asked["all open, five pages on"] = _further(ann, 5)
+    asked |= {
+        "an operation with fifty tries": f"operations/{uid}/",
+        "search: an order": "find/?q=Order%20471000",
+        "search: a customer": "find/?q=Customer%204711",
+        "search: a reference there": "find/?q=INV-471001",
+        "search: an amount": "find/?q=1240.00",
+        "search: nothing": "find/?q=nowhere",
+    }
+    spent: dict[str, list[float]] = {name: [] for name in ("a bare page", *asked, "the admin's list")}
+    for number in range(rounds + 1):
+        for name in spent:
+            if name == "the admin's list":
+                took = _took(ada, ADMIN) if number < 4 else None
+            else:
+                took = _took(ann, BARE if name == "a bare page" else asked[name])
+            if number and took is not None:
+                spent[name].append(took)
+    return {name: [round(median(took), 1), round(_p95(took), 1)] for name, took in spent.items()}
+
+
+def _p95(took: list[float]) -> float:
+    return quantiles(took, n=20, method="inclusive")[-1]
+
+
+def _took(client: Any, address: str) -> float:
+    began = time.perf_counter()
+    answer = client.get(f"/{address}")
+    took = (time.perf_counter() - began) * 1000
+    assert answer.status_code in (200, 302), (address, answer.status_code)
+    return took
+
+
+def _further(client: Any, pages: int) -> str:
+    import re
+
+    address = "/queue/"
+    for _ in range(pages):
+        page = client.get(address).content.decode()
+        (address,) = re.findall(r'rel="next" href="([^"]+)"', page)
+        address = address.replace("&amp;", "&")
+    return address.removeprefix("/")
+
+
+def _superuser() -> Any:
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    user, _ = User.objects.get_or_create(username="root-of-bench", is_staff=True, is_superuser=True)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def kept() -> Path:
+    """Where the million is kept: anew for another schema, or another million."""
+    sources = [
+        *ROOT.glob("*/migrations/*.py"),
+        *ROOT.glob("*/sql/*.sql"),
+        Path(__file__).with_name("million.sql"),
+    ]
+    known = zlib.crc32(b"".join(path.read_bytes() for path in sorted(sources)))
+    return ROOT / ".data" / "bench" / f"million-{known:08x}"
+
+
+def told(found: dict[str, Any]) -> str:
+    """Write the figures for a terminal."""
+    bare = found["a bare page"][1]
+    rows = [f"{'':34}{'median ms':>10}{'p95 ms':>10}{'by a bare page':>16}"]
+    rows += [f"{name:34}{mid:10.1f}{most:10.1f}{most / bare:16.2f}" for name, (mid, most) in found.items()]
+    return "\n".join(["A million operations, a hundred thousand open, in process", *rows])
+
+
+if __name__ == "__main__":
+    with million(Path(os.environ["BENCH_FOLDER"]) if "BENCH_FOLDER" in os.environ else kept()) as often:
+        found = measured(often, rounds=int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+        print(told(found))
