@@ -16,7 +16,7 @@ from config.environment import ROOT
 
 MADE_OF = (
     "*/migrations/*.py",
-    "ledger/sql/*.sql",
+    "*/sql/*.sql",
     "ledger/rules/*.py",
     "*/models*/**/*.py",
     "config/*.py",
