@@ -198,12 +198,12 @@ def test_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
         said(bulk, commanding.approve, by="ann")
     starts = {"status": "running", "starts_at": F("asked_at")}
     starting = "UPDATE review_bulk SET status = 'running', starts_at = asked_at, approved_by = "
-    for by in ("", "bob"):
-        refused(Bulk.objects.filter(pk=bulk.pk).update, approved_by=by, **starts)
-        refused(sql, f"{starting}'{by}'")
+    for by, says in (("", "needs two people"), ("bob", "bulk_by_another")):
+        refused(Bulk.objects.filter(pk=bulk.pk).update, says=says, approved_by=by, **starts)
+        refused(sql, f"{starting}'{by}'", says=says)
     person("bob")
     sql("UPDATE auth_user SET username = 'robert' WHERE username = 'bob'")
-    refused(Bulk.objects.filter(pk=bulk.pk).update, approved_by="robert", **starts)
+    refused(Bulk.objects.filter(pk=bulk.pk).update, says="another_account", approved_by="robert", **starts)
     sql("UPDATE auth_user SET username = 'bob' WHERE username = 'robert'")
     hers = started(frozen(Action.DID_NOT_HAPPEN, *made))
     leave: dict[str, Any] = {"actor": "ann", "reason": "On leave.", "command_id": uuid.uuid4()}
@@ -212,7 +212,7 @@ def test_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
     durban.clock.advance(1)
     with pytest.raises(NotNow, match="You stand in for ann"):
         said(hers, commanding.approve, by="bob")
-    refused(Bulk.objects.filter(pk=hers.pk).update, approved_by="bob", **starts)
+    refused(Bulk.objects.filter(pk=hers.pk).update, says="stand in for", approved_by="bob", **starts)
     said(bulk, commanding.approve, by="eve", reason="")
     with pytest.raises(NotNow, match="eve approved it"):
         said(bulk, commanding.refuse, by="eve")
@@ -226,8 +226,8 @@ def sql(statement: str, *values: bool | int) -> None:
         cursor.execute(statement, values)
 
 
-def refused(change: Callable[..., object], *values: Any, **named: Any) -> None:
-    with pytest.raises(IntegrityError), transaction.atomic():
+def refused(change: Callable[..., object], *values: Any, says: str = "", **named: Any) -> None:
+    with pytest.raises(IntegrityError, match=says), transaction.atomic():
         change(*values, **named)
 
 
