@@ -8,7 +8,7 @@ DECLARE
     meant numeric;
     refunded numeric;
 BEGIN
-    SELECT o.id, o.source_system, o.source_reference, o.currency, t.review ->> 'refunds' AS refunds INTO this
+    SELECT o.id, o.source_system, o.source_reference, o.currency, nullif(t.review ->> 'refunds', '') AS refunds INTO this
     FROM ledger_operation AS o JOIN ledger_operationtype AS t ON t.id = o.operation_type_id
     WHERE o.id = refund_id;
     IF this.refunds IS NULL THEN

@@ -85,6 +85,13 @@ def test_what_is_not_known_here_or_names_no_amount_is_for_a_person(refund: Opera
         assert (reply.decision, reply.operation.cases.get().kind) == ("hold", CaseKind.REFUND)
 
 
+def test_a_type_that_refunds_nothing_is_held_to_nothing(refund: OperationType) -> None:
+    """The file's empty line is none: it stands in every type that `configure` has made."""
+    refund.review = {"due": "4h", "refunds": ""}
+    refund.save(update_fields=["review"])
+    assert claim(1, "5000.00").decision == "proceed"
+
+
 def test_of_sixteen_at_once_exactly_as_many_go_as_fit(durban: stories.Durban, refund: OperationType) -> None:
     def one(number: int) -> str:
         try:
