@@ -1,8 +1,9 @@
-"""What the demo is set up with: Durban's books, four people, and a token for its automations."""
+"""What the demo is set up with: Durban's books, five people, and a token for its automations."""
 
 import io
 import secrets
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from config.environment import Environment
 
 PLAN = Path(__file__).with_name("durban.toml")
 SANDBOX = "http://127.0.0.1:8010"
-# Ann asks, Bob approves, Vic only looks, Ada administers.
-PEOPLE = {"ann": "reviewer", "bob": "approver", "vic": "viewer", "ada": "administrator"}
+# Ann asks, Bob approves, Vic only looks, Ada administers; Ira audits, for a month.
+PEOPLE = {"ann": "reviewer", "bob": "approver", "vic": "viewer", "ada": "administrator", "ira": "auditor"}
 ADMINISTRATORS = {"ada"}
 
 
@@ -47,10 +48,25 @@ def _people(data_dir: Path) -> dict[str, str]:
             person.set_password(password)
             person.is_staff = person.is_superuser = name in ADMINISTRATORS
             person.save(update_fields=["password", "is_staff", "is_superuser"])
-        group, _ = Group.objects.get_or_create(name=role)
-        person.groups.set([group])
+        if role == "auditor":
+            _let_audit(person)
+        else:
+            group, _ = Group.objects.get_or_create(name=role)
+            person.groups.set([group])
         passwords[name] = password
     return passwords
+
+
+def _let_audit(person: Any) -> None:
+    """Give an auditor a month, where their last one is over."""
+    from ledger.models import database_now
+    from review.models import AuditorTerm
+
+    now = database_now()
+    if not AuditorTerm.objects.filter(person=person, ended_at=None, ends_at__gt=now).exists():
+        ends = now + timedelta(days=30)
+        told = {"name": person.username, "reason": "The audit of the demo.", "given_by": "ada"}
+        AuditorTerm.objects.create(person=person, begins_at=now, ends_at=ends, **told)
 
 
 def _token(data_dir: Path) -> str:

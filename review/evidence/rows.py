@@ -24,6 +24,7 @@ _TRIES = {
     "absence_on_word_at": "Not done, on two people’s word",
     "key_sent": "Key sent",
     "payload_digest": "Payload digest",
+    "rules_version": "Rules, version",
     "source_run": "Source run",
     "id": "Id",
 }
@@ -104,6 +105,7 @@ def tries(rows: Iterable[Attempt]) -> Part:
             "absence_on_word_at": one.worded_at,
             "key_sent": one.idempotency_key,
             "payload_digest": one.payload_digest,
+            "rules_version": one.rules_version,
             "source_run": one.run,
             "id": str(one.uid),
         }
@@ -232,6 +234,7 @@ def events(rows: Sequence[Event], seals: Sequence[Seal], *, there: str, note: st
 _RULES = {
     "now": "In force now",
     "now_digest": "Digest of these",
+    "version": "Version",
     "changed_at": "Changed last",
     "first": "When it was first tried",
     "first_digest": "Digest of those",
@@ -246,6 +249,7 @@ def rules(operation: Operation, *, guarantee: str) -> Part:
     row: Row = {
         "now": dict(kind.contract),
         "now_digest": _digest(kind.contract),
+        "version": kind.rules_version,
         "changed_at": kind.changed_at,
         "first": dict(operation.contract_first) if operation.contract_first else None,
         "first_digest": _digest(operation.contract_first) if operation.contract_first else "",

@@ -1,14 +1,16 @@
 """The queue."""
 
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
-from review import access, choices, cursors, filters, histories, listing, pausing, saved
+from review import access, choices, cursors, filters, histories, listing, pausing, queue_export, saved
 from review.access import people_only
 from review.counting import counts
 from review.cursors import Cursor
@@ -24,10 +26,7 @@ WITH_REPEATS = ("open", "person")
 def show(request: HttpRequest) -> HttpResponse:
     """Show one page of an address: a saved view, filters, an order, as of an instant."""
     now = database_now()
-    queue = Queue(
-        filters.Filter.read(request.GET, access.reader(request.user)),
-        cursors.instant(request.GET.get("at", ""), now),
-    )
+    queue = _asked(request, now)
     if wants_fragment(request):
         return _news(request, queue)
     after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
@@ -36,6 +35,34 @@ def show(request: HttpRequest) -> HttpResponse:
     return render(
         request, "review/queue.html", _context(queue, now, request.user) | {"listed": listed, "now": now}
     )
+
+
+@people_only
+@require_safe
+def table(request: HttpRequest) -> HttpResponseBase:
+    """Give the rows of an address as CSV."""
+    response = StreamingHttpResponse(_kept(request).csv(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="queue.csv"'
+    return response
+
+
+@people_only
+@require_safe
+def document(request: HttpRequest) -> HttpResponse:
+    """Give the same as JSON."""
+    return JsonResponse(_kept(request).document())
+
+
+def _asked(request: HttpRequest, now: datetime) -> Queue:
+    chosen = filters.Filter.read(request.GET, access.reader(request.user))
+    return Queue(chosen, cursors.instant(request.GET.get("at", ""), now))
+
+
+def _kept(request: HttpRequest) -> queue_export.Kept:
+    now = database_now()
+    queue = _asked(request, now)
+    chips = choices.chips(queue.chosen, choices.offered(queue.chosen, [], queue.types))
+    return queue_export.kept(queue, now, author=request.user.get_username(), chips=chips)
 
 
 def _news(request: HttpRequest, queue: Queue) -> HttpResponse:

@@ -18,7 +18,7 @@ from tests.demos import CASES, Demo
 
 pytestmark = pytest.mark.database
 
-PEOPLE = ["ann", "bob", "vic", "ada"]
+PEOPLE = ["ann", "bob", "vic", "ada", "ira"]
 
 
 def documented() -> dict[str, tuple[str, str, str]]:

@@ -361,6 +361,8 @@ DOORS: dict[str, Door] = {
     "since/": at("/since/"),
     "seen/": Door(marked, may=WITH_A_ROLE, shows=False),
     "queue/": at("/queue/"),
+    "queue.csv": at("/queue.csv"),
+    "queue.json": at("/queue.json"),
     "find/": at("/find/"),
     "approvals/": at("/approvals/"),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),

@@ -323,3 +323,17 @@ def test_the_number_of_queries_of_an_operation_is_fixed(durban: stories.Durban) 
             ann.get(f"/operations/{operation.uid}/")
         counts[name] = len(queries)
     assert max(counts.values()) <= 36, counts
+
+
+def test_an_export_says_where_it_comes_from_and_adds_up_by_currency(durban: stories.Durban) -> None:
+    durban.silent(483)
+    durban.silent(484, "99.50")
+    durban.silent(485, "10.00", currency="EUR")
+    vic = browser_of("vic")
+    told = vic.get("/queue.json?state=uncertain&currency=ZAR").json()
+    assert told["about"]["totals"] == {"ZAR": "1339.50"} and told["about"]["count"] == len(told["rows"]) == 2
+    assert "State: May have happened" in told["about"]["asked"] and told["about"]["complete"] == "yes"
+    text = vic.get("/queue.csv").getvalue().decode("utf-8-sig")
+    assert '"total EUR","10.00"' in text and '"author","vic"' in text
+    rows = text.partition("\r\n\r\n")[2]
+    assert len(rows.splitlines()) == 4 and ',99.50,"ZAR"' in rows

@@ -1,0 +1,93 @@
+"""The queue as it was filtered, to keep: as CSV and as JSON, with where it comes from in front."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from ledger.rules import money
+from reconcile import tables
+from review.choices import Chip
+from review.evidence.parts import plain
+from review.queue import Queue
+from review.row import Row, listed
+
+MOST = 2000
+"""Rows in one file, in the order of the page; where there are more, it says so."""
+COLUMNS = (
+    "state",
+    "name",
+    "what",
+    "key",
+    "amount",
+    "currency",
+    "found",
+    "age",
+    "due",
+    "late",
+    "owner",
+    "next",
+    "id",
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The rows of an address as of an instant, for somebody."""
+
+    rows: list[Row]
+    more: bool
+    about: tables.About
+
+    def csv(self) -> Iterator[str]:
+        """Yield it as CSV."""
+        return tables.written(self.about, COLUMNS, (tuple(row.values()) for row in self._told()))
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON has it; amounts are text."""
+        rows = [{name: plain(value) for name, value in row.items()} for row in self._told()]
+        return {"about": self.about.document, "rows": rows}
+
+    def _told(self) -> Iterator[dict[str, Any]]:
+        for row in self.rows:
+            one = row.operation
+            key, uid = (one.key, str(one.uid)) if one is not None else ("", "")
+            told = (row.badge.words, row.name, row.noun, key, _exact(row), row.currency, row.found, row.age)
+            yield dict(zip(COLUMNS, (*told, row.due, row.late, row.owner, row.next, uid), strict=True))
+
+
+def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept:
+    """Read the rows of an address, page by page, and what they add up to in each currency."""
+    rows: list[Row] = []
+    after, more = None, True
+    while more and len(rows) < MOST:
+        page = queue.page(after=after)
+        rows += listed(page.entries, now)
+        after, more = page.after, page.after is not None
+    totals: dict[str, Decimal] = {}
+    for row in rows[:MOST]:
+        amount = _exact(row)
+        if amount is not None:
+            totals[row.currency] = totals.get(row.currency, Decimal(0)) + amount
+    more = more or len(rows) > MOST
+    return Kept(
+        rows[:MOST],
+        more,
+        tables.About(
+            what="Queue",
+            asked="; ".join([queue.chosen.words, *(chip.words for chip in chips)]),
+            as_of=queue.at,
+            author=author,
+            count=len(rows[:MOST]),
+            totals={currency: f"{total:f}" for currency, total in sorted(totals.items())},
+            more={"complete": f"no: the first {MOST} in this order" if more else "yes"},
+        ),
+    )
+
+
+def _exact(row: Row) -> Decimal | None:
+    """Return a row's amount in its currency's decimals."""
+    return (
+        None if row.amount is None or not row.currency else Decimal(money.written(row.amount, row.currency))
+    )
