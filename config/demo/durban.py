@@ -17,6 +17,7 @@ SANDBOX = "http://127.0.0.1:8010"
 # Ann asks, Bob approves, Vic only looks, Ada administers; Ira audits, for a month.
 PEOPLE = {"ann": "reviewer", "bob": "approver", "vic": "viewer", "ada": "administrator", "ira": "auditor"}
 ADMINISTRATORS = {"ada"}
+TEAMS = {"ann": ("finance",), "bob": ("finance",)}
 
 
 def prepare(known: Environment, *, sandbox: str) -> dict[str, Any]:
@@ -51,8 +52,8 @@ def _people(data_dir: Path) -> dict[str, str]:
         if role == "auditor":
             _let_audit(person)
         else:
-            group, _ = Group.objects.get_or_create(name=role)
-            person.groups.set([group])
+            groups = (role, *TEAMS.get(name, ()))
+            person.groups.set([Group.objects.get_or_create(name=group)[0] for group in groups])
         passwords[name] = password
     return passwords
 

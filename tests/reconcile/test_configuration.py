@@ -404,6 +404,7 @@ def test_a_change_is_said_in_the_files_own_words_and_put_on_record(configure: Co
         "section": 'operation_types."invoice.create"',
         "made": False,
         "changed": {"contract.settle": ["30s", "10s"]},
+        "version": 2,
     }
     assert OperationType.objects.get().promises.settle_s == 10
 
