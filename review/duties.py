@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
 from ledger.models import Approval, Event, database_now
 from ledger.rules import actors
 from ledger.rules.approvals import Answer
 from reconcile import tables
-from review.access import RIGHTS
+from review.access import AUDITOR, RIGHTS
 from review.instants import zone
+from review.models import AuditorTerm
 
 _WEEK = timedelta(days=7)
 DECIDES = frozenset(
@@ -104,8 +105,9 @@ def read(month: str) -> Report:
 
 
 def _people() -> Iterator[Line]:
-    for user in User.objects.filter(is_active=True).prefetch_related("groups"):
-        roles = sorted(group.name for group in user.groups.all())
+    audits = Exists(AuditorTerm.objects.open().filter(person=OuterRef("pk")))
+    for user in User.objects.filter(is_active=True).annotate(audits=audits).prefetch_related("groups"):
+        roles = sorted(group.name for group in user.groups.all()) + [AUDITOR] * user.audits
         yield Line(user.get_username(), roles, list(_combined(roles)))
 
 
