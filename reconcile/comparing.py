@@ -76,6 +76,7 @@ UPDATE reconcile_record SET item_class = NULL, pair_id = NULL
 WHERE run_id = %(run)s AND (item_class IS NOT NULL OR pair_id IS NOT NULL)
 """
 
+# Two files are compared by it as well: there the source's side stands where the ledger's does.
 CLASSIFY = """
 WITH ranked AS MATERIALIZED (
     SELECT d.*,
@@ -90,10 +91,12 @@ WITH ranked AS MATERIALIZED (
             ORDER BY d.readable DESC, d.standing = ANY(%(live)s) DESC, d.own DESC,
                 coalesce(d.occurred_at, d.occurred_on::timestamp AT TIME ZONE %(zone)s), d.number
         ) END AS place
-    FROM reconcile_record AS d
+    FROM {records} AS d
     WHERE d.run_id = %(run)s AND d.side = 'destination'
 ), compared AS (
     SELECT l.id, d.id AS pair_id, CASE
+        WHEN NOT l.readable THEN '{UNREADABLE}'
+        WHEN l.looked = '{AMBIGUOUS}' THEN '{AMBIGUOUS}'
         WHEN l.state = '{running}' THEN '{IN_FLIGHT}'
         WHEN d.id IS NULL THEN CASE
             WHEN l.cancelled THEN '{OUT_OF_SCOPE}'
@@ -109,17 +112,17 @@ WITH ranked AS MATERIALIZED (
         WHEN d.standing = '{waiting}' AND l.state = '{completed}' THEN '{STATUS_DIFFERS}'
         WHEN d.standing = '{waiting}' THEN CASE WHEN l.held THEN '{UNCERTAIN}' ELSE '{IN_FLIGHT}' END
         ELSE '{MATCHED}' END AS item_class
-    FROM reconcile_record AS l
+    FROM {records} AS l
     LEFT JOIN ranked AS d ON d.operation_id = l.operation_id AND d.place = 1
     CROSS JOIN LATERAL (
         SELECT coalesce((%(tolerance)s::jsonb ->> l.currency)::numeric, 0) AS amount
     ) AS allowed
     WHERE l.run_id = %(run)s AND l.side = 'ledger'
 ), of_the_ledger AS (
-    UPDATE reconcile_record AS l SET item_class = c.item_class, pair_id = c.pair_id
+    UPDATE {records} AS l SET item_class = c.item_class, pair_id = c.pair_id
     FROM compared AS c WHERE l.id = c.id
 )
-UPDATE reconcile_record AS d SET item_class = CASE
+UPDATE {records} AS d SET item_class = CASE
     WHEN NOT r.in_window AND NOT r.of_window THEN '{OUT_OF_SCOPE}'
     WHEN r.operation_id IS NULL AND r.reference ~ %(reserved)s THEN '{OUT_OF_SCOPE}'
     WHEN NOT r.readable THEN '{UNREADABLE}'
@@ -131,7 +134,7 @@ UPDATE reconcile_record AS d SET item_class = CASE
 FROM (
     SELECT r.*, l.id IS NOT NULL AS of_window
     FROM ranked AS r
-    LEFT JOIN reconcile_record AS l
+    LEFT JOIN {records} AS l
         ON l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id = r.operation_id
     WHERE NOT (r.place IS NOT DISTINCT FROM 1 AND l.id IS NOT NULL)
 ) AS r
@@ -171,7 +174,12 @@ def classify(run: Run) -> None:
     with whole_sets() as cursor:
         if linking is not None:
             cursor.execute(linking[0], values | linking[1])
-        cursor.execute(CLASSIFY.format(**_NAMES), values)
+        cursor.execute(classifying("reconcile_record"), values)
+
+
+def classifying(records: str) -> str:
+    """Return the statement that classifies the lines of a table such as `reconcile_record`."""
+    return CLASSIFY.format(records=records, **_NAMES)
 
 
 @contextmanager

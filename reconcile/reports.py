@@ -158,7 +158,7 @@ def _tie_table(run: Run, currency: str, there: str) -> list[str]:
             *(_cell(run.tie[side].get(currency, nothing), currency) for side in ("ledger", "destination")),
         )
     )
-    lines = _aligned(rows)
+    lines = aligned(rows)
     rule = "-" * len(lines[0])
     left = run.residual.get(currency, "")
     unexplained = f"Unexplained {currency} {left}" if currency else _unexplained_items(run)
@@ -188,10 +188,11 @@ def _findings_table(findings: Sequence[Finding], there: str) -> list[str]:
         rows.append(
             (ItemClass(finding.item_class).title(there), finding.reference or "–", amount, why(finding))
         )
-    return _aligned(rows, right=(2,))
+    return aligned(rows, right=(2,))
 
 
-def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (1, 2, 3)) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (1, 2, 3)) -> list[str]:
+    """Lay rows out for a terminal, those columns to the right that hold numbers."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(

@@ -8,7 +8,7 @@ without an amount.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import Count, Sum
 
@@ -16,7 +16,7 @@ from ledger.models import Operation
 from ledger.rules.money import Money, text
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import LIVE, whole_sets
-from reconcile.models import Finding, Run
+from reconcile.models import Run
 
 NOUGHT = Decimal(0)
 
@@ -25,12 +25,12 @@ SUM_UP = """
 SELECT side, item_class, currency, count(*) AS items, coalesce(sum(amount), 0) AS amount
 FROM (
     SELECT 'ledger' AS side, l.item_class, l.currency, l.amount
-    FROM reconcile_record AS l WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.item_class IS NOT NULL
+    FROM {records} AS l WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.item_class IS NOT NULL
     UNION ALL
     SELECT 'destination', coalesce(l.item_class, d.item_class),
         CASE WHEN d.amount IS NULL THEN '' ELSE d.currency END, d.amount
-    FROM reconcile_record AS d
-    LEFT JOIN reconcile_record AS l ON l.pair_id = d.id
+    FROM {records} AS d
+    LEFT JOIN {records} AS l ON l.pair_id = d.id
     WHERE d.run_id = %(run)s AND d.side = 'destination' AND (d.standing = '' OR d.standing = ANY(%(live)s))
         AND coalesce(l.item_class, d.item_class) IS NOT NULL
 ) AS held
@@ -38,15 +38,15 @@ GROUP BY side, item_class, currency
 UNION ALL
 SELECT 'items', item_class, CASE WHEN amount IS NULL THEN '' ELSE currency END, count(*),
     coalesce(sum(amount), 0)
-FROM reconcile_record WHERE run_id = %(run)s AND item_class IS NOT NULL
+FROM {records} WHERE run_id = %(run)s AND item_class IS NOT NULL
 GROUP BY 2, 3
 """
 
 COUNT_PAIRS = """
 SELECT count(DISTINCT d.reference)
-FROM reconcile_record AS d
+FROM {records} AS d
 WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> '' AND EXISTS (
-    SELECT FROM reconcile_record AS l
+    SELECT FROM {records} AS l
     WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.reference = d.reference
 )
 """
@@ -161,17 +161,24 @@ def count_ledger(run: Run) -> Totals:
 def tie(run: Run) -> Tie:
     """Set the classes of a run beside the totals that were taken another way."""
     ledger, destination = read_totals(run.counted["ledger"]), read_totals(run.counted["destination"])
+    return tie_lines(run.pk, ledger, destination, records=run.records)
+
+
+def tie_lines(
+    run_id: int, ledger: Totals, destination: Totals, *, records: int, table: str = "reconcile_record"
+) -> Tie:
+    """Set classified lines beside totals that were taken another way; `records`: those of the destination."""
     with whole_sets() as cursor:
-        cursor.execute(COUNT_PAIRS, {"run": run.pk})
+        cursor.execute(COUNT_PAIRS.format(records=table), {"run": run_id})
         pairs = int(cursor.fetchone()[0])
-    items = sum(side.count for side in ledger.values()) + run.records - pairs
-    return Tie(list(_lines(run)), ledger, destination, items)
+    items = sum(side.count for side in ledger.values()) + records - pairs
+    return Tie(list(_lines(run_id, table)), ledger, destination, items)
 
 
-def _lines(run: Run) -> Iterable[Line]:
+def _lines(run_id: int, table: str) -> Iterable[Line]:
     lines: dict[tuple[str, str], Line] = {}
     with whole_sets() as cursor:
-        cursor.execute(SUM_UP, {"run": run.pk, "live": LIVE})
+        cursor.execute(SUM_UP.format(records=table), {"run": run_id, "live": LIVE})
         for side, item_class, currency, count, amount in cursor.fetchall():
             line = lines.setdefault((item_class, currency), Line(item_class, currency))
             if side == "items":
@@ -182,7 +189,23 @@ def _lines(run: Run) -> Iterable[Line]:
     return sorted(lines.values(), key=lambda line: (order[ItemClass(line.item_class)], line.currency))
 
 
-def classes(tie: Tie, findings: Iterable[Finding]) -> dict[str, dict[str, Any]]:
+class Found(Protocol):
+    """What somebody has to explain, as it is counted."""
+
+    @property
+    def item_class(self) -> str:
+        """Return its class."""
+
+    @property
+    def amount(self) -> Decimal | None:
+        """Return the difference, the surplus or the item's own amount."""
+
+    @property
+    def currency(self) -> str:
+        """Return the amount's currency."""
+
+
+def classes(tie: Tie, findings: Iterable[Found]) -> dict[str, dict[str, Any]]:
     """Return every class with its count and its amounts, as the outside reads them.
 
     Where there are findings, theirs count: the difference, the surplus or the item's own amount.

@@ -76,7 +76,7 @@ def opened(path: Path, *, encoding: str = "") -> Iterator[Opened]:
     csv.field_size_limit(FIELD_MAX)
     try:
         with open(path, "rb", opener=regular) as raw:
-            used = _encoding(raw, path.name, stated=encoding)
+            used = encoding_of(raw, path.name, stated=encoding)
             with TextIOWrapper(raw, encoding=used, errors="strict", newline="") as text:
                 yield _read(text, used, path.name)
     except OSError as error:
@@ -88,14 +88,15 @@ def opened(path: Path, *, encoding: str = "") -> Iterator[Opened]:
         ) from None
 
 
-def _encoding(raw: BinaryIO, name: str, *, stated: str) -> str:
+def encoding_of(raw: BinaryIO, name: str, *, stated: str, option: str = "--encoding") -> str:
+    """Return a file's encoding: by its mark, as stated, else UTF-8; FileRefused where they disagree."""
     head = raw.read(4)
     raw.seek(0)
     marked = next((used for mark, used in MARKS if head.startswith(mark)), "")
     if marked and stated and not marked.startswith(stated[:6]):
-        raise FileRefused(f"{name} begins with the mark of {marked.upper()}, and --encoding says {stated}.")
+        raise FileRefused(f"{name} begins with the mark of {marked.upper()}, and {option} says {stated}.")
     if not (marked or stated) and b"\0" in head:
-        raise FileRefused(f"{name} has NUL characters. If it is UTF-16, say --encoding utf-16-le.")
+        raise FileRefused(f"{name} has NUL characters. If it is UTF-16, say {option} utf-16-le.")
     return marked or stated or "utf-8"
 
 

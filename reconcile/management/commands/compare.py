@@ -1,0 +1,94 @@
+"""`compare SOURCE_FILE DESTINATION_FILE`: two exports, no set-up; what is missing, extra or doubled."""
+
+import logging
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError
+
+from ledger.rules.errors import TieoutError
+from reconcile.histories.files import ENCODINGS
+from reconcile.statements import amounts, comparing, days, telling
+from reconcile.statements.columns import PARTS
+from reconcile.statements.files import How
+from reconcile.statements.reading import Statement
+from reconcile.statements.telling import Compared
+
+NOTHING_FOUND, FOUND, NOT_WHOLE = 0, 1, 2
+SIDES = ("source", "destination")
+
+log = logging.getLogger(__name__)
+
+
+class Command(BaseCommand):
+    """Compare two exports and print their tie-out; nothing of them is kept."""
+
+    help = (
+        "Compare two exports (CSV or TSV): what should exist, and what does. Nothing is set up, sent or kept."
+        " Exit status: 0 nothing found, 1 differences or a residual, 2 not carried out. docs/compare.md"
+        " explains it."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take both files, and how each is read where the file itself does not tell."""
+        parser.add_argument("source", type=Path, metavar="SOURCE_FILE", help="what should exist")
+        parser.add_argument("destination", type=Path, metavar="DESTINATION_FILE", help="what exists")
+        for side in SIDES:
+            parser.add_argument(
+                f"--{side}-columns",
+                type=_columns,
+                default={},
+                metavar="reference=A,amount=B,currency=C,date=D",
+            )
+            parser.add_argument(
+                f"--{side}-encoding", choices=ENCODINGS, default="", help="where it has no mark of its own"
+            )
+            parser.add_argument(f"--{side}-decimal", choices=list(amounts.MARKS), default="")
+            parser.add_argument(f"--{side}-days", choices=days.ORDERS, default="")
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compare them; the exit status tells what came of it."""
+        try:
+            clean = self._compare(options)
+        except TieoutError as error:
+            self._refuse(error.detail)
+        except DatabaseError as error:
+            first = str(error).strip().partition("\n")[0]
+            self._refuse(f"The database refused or could not be reached: {first}")
+        except KeyboardInterrupt:
+            self._refuse("It was interrupted before it was whole; nothing of it counts.")
+        except Exception as error:
+            log.exception("a comparison failed")
+            self._refuse(f"Something went wrong in Tieout: {type(error).__name__}.")
+        else:
+            sys.exit(NOTHING_FOUND if clean else FOUND)
+
+    def _compare(self, options: dict[str, Any]) -> bool:
+        source, destination = (Statement.opened(options[side], _how(side, options)) for side in SIDES)
+        tell = telling.document if options["json"] else telling.text
+        with comparing.compared(source, destination) as (tie, sums, differences):
+            done = Compared(source, destination, tie, sums)
+            for piece in tell(done, differences):
+                self.stdout.write(piece, ending="" if options["json"] else "\n")
+        return done.clean
+
+    def _refuse(self, why: str) -> None:
+        self.stderr.write(why)
+        sys.exit(NOT_WHOLE)
+
+
+def _how(side: str, options: dict[str, Any]) -> How:
+    stated = {what: options[f"{side}_{what}"] for what in ("encoding", "decimal", "days")}
+    return How(side, options[f"{side}_columns"], **stated)
+
+
+def _columns(text: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    named = {part.strip(): name.strip() for part, _, name in pairs}
+    if not named.keys() <= set(PARTS) or len(named) < len(pairs) or not all(named.values()):
+        raise ArgumentTypeError(f'"{text}" names no columns; write {",".join(f"{part}=…" for part in PARTS)}')
+    return named

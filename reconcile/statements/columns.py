@@ -1,0 +1,134 @@
+"""Which column holds what: by a documented list of headings, or named; never guessed.
+
+docs/compare.md has the list. Headings are compared without regard to case, blanks and punctuation.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ledger.rules import money
+from reconcile.histories.files import FileRefused
+
+PARTS = ("reference", "amount", "currency", "date", "id")
+OPTIONAL = ("date", "id")
+
+HEADINGS: Mapping[str, tuple[str, ...]] = {
+    "reference": (
+        "reference",
+        "ref",
+        "order",
+        "order id",
+        "order number",
+        "order no",
+        "order reference",
+        "your reference",
+        "external reference",
+        "external id",
+        "customer reference",
+        "merchant reference",
+        "payment reference",
+        "transaction reference",
+        "end to end id",
+    ),
+    "amount": ("amount", "total", "total amount", "order total", "invoice total", "gross", "gross amount"),
+    "currency": ("currency", "currency code", "ccy"),
+    "date": (
+        "date",
+        "order date",
+        "invoice date",
+        "transaction date",
+        "posting date",
+        "booking date",
+        "created at",
+        "created",
+    ),
+    "id": (
+        "id",
+        "invoice",
+        "invoice number",
+        "invoice no",
+        "document",
+        "document number",
+        "transaction id",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where each part of a line stands, counted from 0; and the currency, where one is stated for all."""
+
+    header: tuple[str, ...]
+    places: Mapping[str, int]
+    currency: str = ""
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The headings by what they hold."""
+        return {part: self.header[place] for part, place in self.places.items()}
+
+
+def is_header(cells: Sequence[str], named: Mapping[str, str]) -> bool:
+    """Say whether a row holds a heading of each column that must be there."""
+    return all(_candidates(cells, part, named) for part in ("reference", "amount"))
+
+
+def find(cells: Sequence[str], named: Mapping[str, str], *, name: str, option: str) -> Columns:
+    """Return the columns of a header; FileRefused names what is missing or could be two columns.
+
+    A currency that is named and is no heading is that of every line. A date or id that could be two columns
+    is left out.
+    """
+    header = tuple(cell.strip() for cell in cells)
+    places: dict[str, int] = {}
+    currency = ""
+    for part in PARTS:
+        fits = _candidates(header, part, named)
+        if len(fits) == 1:
+            places[part] = fits[0]
+        elif part == "currency" and not fits and named.get(part) in money.DECIMALS:
+            currency = named[part]
+        elif part not in OPTIONAL or part in named:
+            raise FileRefused(_untold(header, part, fits, named, name=name, option=option))
+    if len(set(places.values())) < len(places):
+        raise FileRefused(f"Two of {option} name one column of {name}.")
+    return Columns(header, places, currency)
+
+
+def wanted() -> str:
+    """Say which headings a reference and an amount are found by."""
+    return f"{_list(HEADINGS['reference'][:5])} … and {_list(HEADINGS['amount'][:3])} …"
+
+
+def shown(header: Sequence[str]) -> str:
+    """List headings for people, the first thirty of them."""
+    return _list([cell.strip()[:60] or "(blank)" for cell in header[:30]])
+
+
+def _candidates(cells: Sequence[str], part: str, named: Mapping[str, str]) -> list[int]:
+    names = [named[part]] if part in named else HEADINGS[part]
+    exact = [place for place, cell in enumerate(cells) if cell.strip() in names] if part in named else []
+    plain = {_plain(name) for name in names} - {""}
+    return exact or [place for place, cell in enumerate(cells) if _plain(cell) in plain]
+
+
+def _untold(
+    header: Sequence[str], part: str, fits: Sequence[int], named: Mapping[str, str], *, name: str, option: str
+) -> str:
+    there = f"{name} has {shown(header)}."
+    if fits:
+        both = _list([f'"{header[place]}"' for place in fits])
+        return f"The {part} in {name} could be each of {both}: name it with {option} {part}=…."
+    if part in named:
+        return f'{option} names "{named[part]}" for the {part}, and there is no such column: {there}'
+    also = ", such as currency=ZAR where all of it is in one" if part == "currency" else ""
+    return f"Which column holds the {part} cannot be told: name it with {option} {part}=…{also}. {there}"
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,247 @@
+"""Two statements into classes, by the statement that classifies a run.
+
+The lines are written in a transaction that is never committed: nobody else sees them, and nothing of the
+files is there afterwards, however it ends. The source's lines stand where a run has the ledger's operations.
+"""
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+
+from reconcile import comparing, tying
+from reconcile.classes import ItemClass, is_finding
+from reconcile.comparing import LIVE, whole_sets
+from reconcile.statements.reading import Line, Statement
+from reconcile.tying import Tie
+
+CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
+UNTOLD = "Several lines on both sides carry it with other amounts: which belongs to which cannot be told."
+TABLE = "reconcile_compared"
+COLUMNS = (
+    "run_id",
+    "id",
+    "side",
+    "number",
+    "external_id",
+    "shown",
+    "reference",
+    "amount",
+    "currency",
+    "occurred_on",
+    "readable",
+    "why",
+    "operation_id",
+)
+COPY = f"COPY reconcile_compared ({', '.join(COLUMNS)}) FROM STDIN"
+
+# Where the source itself has a reference several times, lines that are alike belong together, the first with
+# the first. What is left is compared where one line is left on the source's side; where more are left on both
+# sides, nothing tells which belongs to which. A line's number keeps them apart from then on.
+PAIR_SEVERAL = """
+WITH several AS (
+    SELECT reference, min(operation_id) AS first FROM reconcile_compared
+    WHERE run_id = %(run)s AND side = 'ledger' AND reference <> '' GROUP BY reference HAVING count(*) > 1
+), counted AS (
+    SELECT t.id, t.side, t.reference, t.amount, t.currency, t.operation_id, several.first, row_number() OVER (
+        PARTITION BY t.side, t.reference, t.currency, t.amount ORDER BY t.occurred_on, t.number
+    ) AS nth
+    FROM reconcile_compared AS t JOIN several USING (reference) WHERE t.run_id = %(run)s
+), alike AS (
+    SELECT s.id AS source_id, d.id
+    FROM counted AS s JOIN counted AS d USING (reference, currency, amount, nth)
+    WHERE s.side = 'ledger' AND d.side = 'destination'
+), rest AS (
+    SELECT c.*, count(*) FILTER (WHERE c.side = 'ledger') OVER left_over AS ours,
+        count(*) FILTER (WHERE c.side = 'destination') OVER left_over AS theirs,
+        min(c.operation_id) OVER left_over AS only_one
+    FROM counted AS c
+    WHERE c.id NOT IN (SELECT id FROM alike UNION ALL SELECT source_id FROM alike)
+    WINDOW left_over AS (PARTITION BY c.reference)
+), apart AS (
+    SELECT source_id AS id, source_id AS belongs, false AS own, false AS untold FROM alike
+    UNION ALL
+    SELECT id, source_id, true, false FROM alike
+    UNION ALL
+    SELECT id, CASE WHEN side = 'ledger' OR ours > 1 THEN id WHEN ours = 1 THEN only_one ELSE first END,
+        false, ours > 1 AND theirs > 0
+    FROM rest
+)
+UPDATE reconcile_compared AS t
+SET reference = t.reference || chr(31) || apart.belongs, own = apart.own,
+    looked = CASE WHEN apart.untold THEN %(ambiguous)s ELSE t.looked END,
+    why = CASE WHEN apart.untold AND t.why = '' THEN %(untold)s ELSE t.why END
+FROM apart WHERE t.run_id = %(run)s AND apart.id = t.id
+"""
+LINK = """
+UPDATE reconcile_compared AS d SET operation_id = s.operation_id
+FROM reconcile_compared AS s
+WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> ''
+    AND s.run_id = %(run)s AND s.side = 'ledger' AND s.reference = d.reference
+"""
+FOUND = """
+WITH found AS (
+    SELECT t.item_class, t.shown, t.reference, t.id, t.side, t.operation_id, t.why, d.why AS pair_why,
+        1 AS items,
+        CASE WHEN t.item_class = ANY(%(differing)s) THEN abs(d.amount - t.amount) ELSE t.amount END AS amount,
+        CASE WHEN t.amount IS NULL THEN '' ELSE t.currency END AS currency
+    FROM reconcile_compared AS t
+    LEFT JOIN reconcile_compared AS d ON d.run_id = %(run)s AND d.id = t.pair_id
+    WHERE t.run_id = %(run)s AND t.item_class = ANY(%(classes)s) AND t.item_class <> %(duplicate)s
+    UNION ALL
+    SELECT item_class, min(shown), reference, min(id), side, min(operation_id), '', '', count(*), sum(amount),
+        CASE WHEN sum(amount) IS NULL THEN '' ELSE currency END
+    FROM reconcile_compared WHERE run_id = %(run)s AND item_class = %(duplicate)s
+    GROUP BY item_class, reference, side, currency
+)
+"""
+SUM_UP = "SELECT item_class, currency, sum(amount) FROM found GROUP BY item_class, currency"
+READ = """
+, there AS (
+    SELECT place, jsonb_agg(line ORDER BY surplus, number) AS lines FROM (
+        SELECT CASE WHEN reference = '' THEN chr(30) || id ELSE reference END AS place, number,
+            item_class IS NOT DISTINCT FROM %(duplicate)s AS surplus,
+            jsonb_build_array(number, external_id, amount::text, currency, occurred_on) AS line
+        FROM reconcile_compared
+        WHERE run_id = %(run)s AND side = 'destination' AND reference IN (SELECT reference FROM found)
+    ) AS lines GROUP BY place
+)
+SELECT f.item_class, f.shown, f.amount, f.currency, f.items, coalesce(nullif(f.why, ''), f.pair_why, ''),
+    CASE WHEN s.id IS NOT NULL
+        THEN jsonb_build_array(s.number, s.external_id, s.amount::text, s.currency, s.occurred_on)::text END,
+    coalesce(there.lines, '[]')::text
+FROM found AS f
+LEFT JOIN reconcile_compared AS s ON s.run_id = %(run)s AND s.side = 'ledger' AND s.id = f.operation_id
+LEFT JOIN there ON there.place = CASE
+    WHEN f.reference <> '' THEN f.reference WHEN f.side = 'destination' THEN chr(30) || f.id END
+ORDER BY array_position(%(classes)s, f.item_class), f.shown, f.id
+"""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A line of a file, as a difference shows it; the amount is in major units of its currency."""
+
+    line: int
+    id: str
+    amount: Decimal | None
+    currency: str
+    day: str | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference: its class, what is in either file, and what it comes to."""
+
+    item_class: str
+    reference: str
+    amount: Decimal | None
+    currency: str
+    items: int
+    why: str
+    source: Held | None
+    destination: list[Held]
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What the differences of a class come to in one currency."""
+
+    item_class: str
+    currency: str
+    amount: Decimal | None
+
+
+Result = tuple[Tie, list[Sum], Iterator[Difference]]
+
+
+@contextmanager
+def compared(source: Statement, destination: Statement) -> Iterator[Result]:
+    """Read both files and put every line into one class; raises FileRefused.
+
+    Gives the tie-out, what the differences come to, and the differences in the order of their classes, read
+    as they are needed. At the end all lines are gone.
+    """
+    values = _values()
+    with transaction.atomic():
+        try:
+            _stage(source.lines(), values["run"], side="ledger", above=0)
+            _stage(destination.lines(), values["run"], side="destination", above=source.count)
+            with whole_sets() as cursor:
+                for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE)):
+                    cursor.execute(statement, values)
+                cursor.execute(FOUND + SUM_UP, values)
+                sums = [Sum(*row) for row in cursor.fetchall()]
+            totals = (source.totals, destination.totals)
+            tie = tying.tie_lines(values["run"], *totals, records=destination.count, table=TABLE)
+            yield tie, sums, _differences(values)
+        finally:
+            transaction.set_rollback(True)
+
+
+def _stage(lines: Iterator[Line], run_id: int, *, side: str, above: int) -> None:
+    ours = side == "ledger"
+    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        for place, line in enumerate(lines, above + 1):
+            copy.write_row(
+                (
+                    run_id,
+                    place,
+                    side,
+                    line.number,
+                    line.id,
+                    line.shown,
+                    line.reference,
+                    line.amount,
+                    line.currency,
+                    line.day,
+                    not line.why,
+                    line.why,
+                    place if ours else None,
+                )
+            )
+
+
+def _values() -> dict[str, Any]:
+    """Return the statements' parameters; lines of files know no window, tolerance or drill."""
+    return {
+        "run": secrets.randbits(62),
+        "classes": CLASSES,
+        "duplicate": ItemClass.DUPLICATE.value,
+        "differing": [ItemClass.AMOUNT_OVER.value, ItemClass.AMOUNT_UNDER.value],
+        "ambiguous": ItemClass.AMBIGUOUS.value,
+        "untold": UNTOLD,
+        "live": LIVE,
+        "window_from": "-infinity",
+        "window_to": "infinity",
+        "first_day": "-infinity",
+        "last_day": "infinity",
+        "zone": "UTC",
+        "tolerance": "{}",
+        "reserved": "(?!x)x",
+    }
+
+
+def _differences(values: Mapping[str, Any]) -> Iterator[Difference]:
+    with whole_sets() as cursor:
+        cursor.execute(f"DECLARE compared_read NO SCROLL CURSOR FOR {FOUND}{READ}", values)
+        while True:
+            cursor.execute("FETCH 1000 FROM compared_read")
+            rows = cursor.fetchall()
+            if not rows:
+                return
+            for *told, ours, theirs in rows:
+                item_class, reference, amount, currency, items, why = told
+                source = _held(json.loads(ours)) if ours else None
+                there = [_held(one) for one in json.loads(theirs)]
+                yield Difference(item_class, reference, amount, currency, items, why, source, there)
+
+
+def _held(cells: Sequence[Any]) -> Held:
+    line, identity, amount, currency, day = cells
+    return Held(line, identity, None if amount is None else Decimal(amount), currency, day)

@@ -1,0 +1,174 @@
+"""From rows to lines: each value is read exactly, or its line says why not; nothing is left out unsaid."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+
+from ledger.rules import money
+from ledger.rules.money import MoneyError
+from reconcile.histories.files import FileRefused
+from reconcile.histories.reading import SHORTENED
+from reconcile.statements import amounts, days, files
+from reconcile.statements.amounts import Unreadable
+from reconcile.statements.files import How, Layout
+from reconcile.tying import Side, Totals
+
+TEXT_MAX = 200
+ROWS_MAX = 3_000_000
+LEFT_OUT_SHOWN = 50
+SUMS = frozenset(
+    (
+        "total",
+        "totals",
+        "grand total",
+        "subtotal",
+        "sum",
+        "balance",
+        "opening balance",
+        "closing balance",
+        "balance brought forward",
+        "balance carried forward",
+    )
+)
+"""What a row of sums or balances begins with; it is left out, and said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a statement; unreadable where `why` says so, and then without an amount."""
+
+    number: int
+    reference: str
+    """As it is compared; empty where it cannot be."""
+    shown: str
+    """As it stands in the file."""
+    id: str = ""
+    amount: Decimal | None = None
+    currency: str = ""
+    day: date | None = None
+    why: str = ""
+
+
+@dataclass
+class Statement:
+    """A file that is read: how it is written, and what was counted; whole once every line was asked for."""
+
+    layout: Layout
+    mark: str
+    """The decimal mark: a point or a comma."""
+    order: str
+    """`dmy` or `mdy`, where its days begin with either."""
+    count: int = 0
+    unreadable: int = 0
+    left_out: list[tuple[int, str]] = field(default_factory=list)
+    """The first rows of sums and balances: where they stand, and their first words."""
+    left_out_count: int = 0
+    totals: Totals = field(default_factory=dict)
+
+    @classmethod
+    def opened(cls, path: Path, how: How) -> "Statement":
+        """Decide how a file is written, by all of it; FileRefused where that cannot be told."""
+        layout = files.look(path, how)
+        places = layout.columns.places
+        marks, orders = amounts.Evidence(), days.Evidence()
+        amount_at, day_at = places["amount"], places.get("date", -1)
+        for line, cells in layout.rows():
+            if len(cells) != len(layout.columns.header):
+                continue
+            marks.see(cells[amount_at], line)
+            if day_at >= 0:
+                orders.see(cells[day_at], line)
+        return cls(
+            layout,
+            marks.decide(how.decimal, name=path.name, option=how.option("decimal")),
+            orders.decide(how.days, name=path.name, option=how.option("days")),
+        )
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.layout.path.name
+
+    def lines(self) -> Iterator[Line]:
+        """Yield every line, counted as it is read; FileRefused where there are too many, or none."""
+        header = [cell.casefold() for cell in self.layout.columns.header]
+        for number, cells in self.layout.rows():
+            if self._is_sum(cells) or [cell.strip().casefold() for cell in cells] == header:
+                self.left_out_count += 1
+                if len(self.left_out) < LEFT_OUT_SHOWN:
+                    self.left_out.append((number, next(cell.strip() for cell in cells if cell.strip())[:60]))
+                continue
+            line = self._line(number, cells)
+            self.count += 1
+            if self.count > ROWS_MAX:
+                raise FileRefused(f"{self.name} has more than 3 000 000 rows. Export fewer days at a time.")
+            self.unreadable += bool(line.why)
+            self.totals.setdefault(line.currency, Side()).add(line.amount)
+            yield line
+        if not self.count:
+            raise FileRefused(
+                f"{self.name} has a header on line {self.layout.header_line}, and nothing under it."
+            )
+
+    def _is_sum(self, cells: list[str]) -> bool:
+        """Say whether it is a row of sums: its first words say so, and no other reference stands in it."""
+        place = self.layout.columns.places["reference"]
+        reference = _plain(cells[place]) if place < len(cells) else ""
+        if reference and reference not in SUMS:
+            return False
+        return _plain(next((cell for cell in cells if cell.strip()), "")) in SUMS or reference in SUMS
+
+    def _line(self, number: int, cells: list[str]) -> Line:
+        columns = self.layout.columns
+        places = columns.places
+        if len(cells) != len(columns.header):
+            shown = cells[places["reference"]].strip()[:TEXT_MAX] if places["reference"] < len(cells) else ""
+            why = f"it has {len(cells)} fields, and the header {len(columns.header)}"
+            return Line(number, "", _clean(shown), why=why)
+        text = cells[places["reference"]].strip()
+        wrong = _wrong_reference(text)
+        reference, shown = ("", _clean(text[:TEXT_MAX])) if wrong else (text, text)
+        identity = cells[places["id"]].strip()[:TEXT_MAX] if "id" in places else ""
+        try:
+            if wrong:
+                raise Unreadable(wrong)
+            currency = _currency(cells[places["currency"]] if "currency" in places else columns.currency)
+            amount = amounts.read(cells[places["amount"]], currency, self.mark)
+            day = days.read(cells[places["date"]], self.order) if "date" in places else None
+        except Unreadable as error:
+            return Line(number, reference, shown, _clean(identity), why=_clean(str(error)))
+        return Line(number, reference, shown, _clean(identity), amount, currency, day)
+
+
+@lru_cache(maxsize=256)
+def _currency(cell: str) -> str:
+    text = cell.strip()
+    try:
+        return money.read_currency(text)
+    except MoneyError:
+        said = f'"{text[:20]}" is no currency' if text else "it has no currency"
+        raise Unreadable(said) from None
+
+
+def _wrong_reference(text: str) -> str:
+    if not text:
+        return "it has no reference"
+    if len(text) > TEXT_MAX:
+        return f"its reference has more than {TEXT_MAX} characters"
+    if not text.isprintable():
+        return "its reference has a control character"
+    if "E" in text.upper() and SHORTENED.fullmatch(text):
+        return f"its reference {text} was shortened by a spreadsheet: its digits are lost"
+    return ""
+
+
+def _plain(cell: str) -> str:
+    return re.sub(r"[\s:]+", " ", cell[:60]).strip().casefold()
+
+
+def _clean(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
