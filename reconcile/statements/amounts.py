@@ -28,6 +28,7 @@ _SHAPE = re.compile(
     r"(?P<sign3>[-+−]?)\ ?(?P<close>\))?"
 )
 _BLANKS = re.compile(r"[\s\u00a0\u202f]+")
+_PLAIN = re.compile(r"[1-9][0-9]{0,14}\.([0-9]+)")
 _EXPONENT = re.compile(r"[-+]?\d+(?:[.,]\d+)?[eE][-+]?\d+")
 
 
@@ -48,6 +49,8 @@ class Evidence:
         points, commas = cell.count(POINT), cell.count(COMMA)
         if not points and not commas:
             return
+        if points + commas == 1 and (self.point if points else self.comma):
+            return  # it could show nothing new
         if points and commas:
             self._note(POINT if cell.rfind(POINT) > cell.rfind(COMMA) else COMMA, line)
         elif points > 1 or commas > 1:
@@ -86,6 +89,8 @@ class Evidence:
 @lru_cache(maxsize=2**16)
 def read(cell: str, currency: str, mark: str) -> Decimal:
     """Read an amount in major units of its currency, exactly; Unreadable says why it is none."""
+    if mark == POINT and (plain := _PLAIN.fullmatch(cell)) and len(plain[1]) == money.DECIMALS[currency]:
+        return Decimal(cell)  # most files hold nothing else
     text = _BLANKS.sub(" ", cell).strip()
     if not text:
         raise Unreadable("it has no amount")

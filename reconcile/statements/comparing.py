@@ -23,6 +23,9 @@ from reconcile.tying import Tie
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
 UNTOLD = "Several lines on both sides carry it with other amounts: which belongs to which cannot be told."
 TABLE = "reconcile_compared"
+CHUNK = 1000
+"""Lines that are written at once."""
+NULL = r"\N"
 COLUMNS = (
     "run_id",
     "id",
@@ -187,24 +190,27 @@ def compared(source: Statement, destination: Statement) -> Iterator[Result]:
 def _stage(lines: Iterator[Line], run_id: int, *, side: str, above: int) -> None:
     ours = side == "ledger"
     with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        rows: list[str] = []
         for place, line in enumerate(lines, above + 1):
-            copy.write_row(
-                (
-                    run_id,
-                    place,
-                    side,
-                    line.number,
-                    line.id,
-                    line.shown,
-                    line.reference,
-                    line.amount,
-                    line.currency,
-                    line.day,
-                    not line.why,
-                    line.why,
-                    place if ours else None,
-                )
-            )
+            rows.append(_copied(line, f"{run_id}\t{place}\t{side}", str(place) if ours else NULL))
+            if len(rows) == CHUNK:
+                copy.write("".join(rows))
+                rows.clear()
+        copy.write("".join(rows))
+
+
+def _copied(line: Line, begin: str, operation: str) -> str:
+    """Write a line as COPY takes it: by hand, which is several times as quick as value by value."""
+    texts = f"{line.id}\t{line.shown}\t{line.reference}"
+    why = line.why
+    if "\\" in texts or "\\" in why:
+        texts, why = texts.replace("\\", r"\\"), why.replace("\\", r"\\")
+    amount = NULL if line.amount is None else f"{line.amount:f}"
+    day = NULL if line.day is None else line.day.isoformat()
+    readable = "f" if why else "t"
+    return (
+        f"{begin}\t{line.number}\t{texts}\t{amount}\t{line.currency}\t{day}\t{readable}\t{why}\t{operation}\n"
+    )
 
 
 def _values() -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Evidence:
 
     def see(self, cell: str, line: int) -> None:
         """Look at one day. With points between, the day comes first wherever people write so."""
-        found = _YEAR_LAST.fullmatch(cell.strip())
+        found = None if cell[4:5] == "-" else _YEAR_LAST.fullmatch(cell.strip())
         if found is None:
             return
         if found[2] == "." or int(found[1]) > 12:

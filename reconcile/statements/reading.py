@@ -1,12 +1,12 @@
 """From rows to lines: each value is read exactly, or its line says why not; nothing is left out unsaid."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ledger.rules import money
 from ledger.rules.money import MoneyError
@@ -37,8 +37,7 @@ SUMS = frozenset(
 """What a row of sums or balances begins with; it is left out, and said."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of a statement; unreadable where `why` says so, and then without an amount."""
 
     number: int
@@ -95,9 +94,9 @@ class Statement:
 
     def lines(self) -> Iterator[Line]:
         """Yield every line, counted as it is read; FileRefused where there are too many, or none."""
-        header = [cell.casefold() for cell in self.layout.columns.header]
+        header = list(self.layout.columns.header)
         for number, cells in self.layout.rows():
-            if self._is_sum(cells) or [cell.strip().casefold() for cell in cells] == header:
+            if self._is_sum(cells) or cells == header:
                 self.left_out_count += 1
                 if len(self.left_out) < LEFT_OUT_SHOWN:
                     self.left_out.append((number, next(cell.strip() for cell in cells if cell.strip())[:60]))
@@ -107,7 +106,9 @@ class Statement:
             if self.count > ROWS_MAX:
                 raise FileRefused(f"{self.name} has more than 3 000 000 rows. Export fewer days at a time.")
             self.unreadable += bool(line.why)
-            self.totals.setdefault(line.currency, Side()).add(line.amount)
+            if line.currency not in self.totals:
+                self.totals[line.currency] = Side()
+            self.totals[line.currency].add(line.amount)
             yield line
         if not self.count:
             raise FileRefused(
@@ -167,7 +168,7 @@ def _wrong_reference(text: str) -> str:
 
 
 def _plain(cell: str) -> str:
-    return re.sub(r"[\s:]+", " ", cell[:60]).strip().casefold()
+    return cell[:60].strip(" \t\u00a0:").casefold()
 
 
 def _clean(text: str) -> str:

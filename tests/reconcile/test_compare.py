@@ -97,8 +97,10 @@ def test_json_has_the_shape_of_a_run_and_nothing_of_the_files_is_kept(compare: F
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM reconcile_compared")
         assert cursor.fetchone() == (0,)
-    same = compare(HEAD + "A,10,ZAR\n", HEAD + "A,10.00,ZAR\n")
+    same = compare(HEAD + "A\\n\\1,10,ZAR\n", HEAD + "A\\n\\1,10.00,ZAR\n")
     assert (same["exit"], same["findings"]) == (0, [])
+    (other,) = compare(HEAD + "A,1,ZAR\nB\\t,1,ZAR\n", HEAD + "A,1,ZAR\n")["findings"]
+    assert other["reference"] == "B\\t"
 
 
 def test_53_identical_real_rows_survive_and_what_cannot_be_told_apart_goes_to_a_person(
