@@ -169,11 +169,6 @@ def _sealed(settled: int, least: int) -> Seal | None:
     )
 
 
-def covering(event_id: int) -> Seal | None:
-    """Return the seal that covers an event."""
-    return Seal.objects.filter(after__lt=event_id, through__gte=event_id).first()
-
-
 def seal_in_time(*, within_s: float) -> bool:
     """Seal what has waited for EVERY_S, or is ENOUGH; False where time was over before all of it was."""
     last, until = latest(), time.monotonic() + within_s

@@ -62,6 +62,8 @@ RIGHTS: dict[str, frozenset[Right]] = {
     ),
 }
 AUDITOR = "auditor"
+NO_TEAM = RIGHTS.keys() | {AUDITOR}
+"""Groups that are roles; every other one is a team."""
 _AUDITOR: frozenset[Right] = frozenset({"look", "sample"})
 """Of who has a term: while it is open they have no other rights, whatever their roles."""
 LOOKS_ONLY = "Your role looks only."
@@ -132,7 +134,7 @@ def _rows(user: User) -> list[tuple[str | None, str | None, bool]]:
 
 def teams(user: User | AnonymousUser) -> frozenset[str]:
     """Return the teams of a person: the groups that are no role, called as types name their owner."""
-    return roles(user) - RIGHTS.keys() - {AUDITOR}
+    return roles(user) - NO_TEAM
 
 
 def reader(user: User | AnonymousUser) -> Reader:

@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from ledger.actions.accounts import tell_of_account
 from ledger.models import Approval, Case, Permit, database_now
-from ledger.rules.errors import Conflict, NotFound, NotNow
+from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
 from reconcile.models import Proposal
 from reconcile.proposals import actions as proposals
-from review import access, sessions
+from review import access, cases, sessions
 from review.access import require
 from review.second_factor import KINDS, needed
 
@@ -55,14 +55,39 @@ def make(name: str, *, roles: Sequence[str], actor: str, password: str | None) -
 
 
 def give_roles(name: str, *, roles: Sequence[str], actor: str, reason: str) -> None:
-    """Let a person have these roles and no other; NotFound where nobody is called so, NotNow as `make`."""
+    """Let a person have these roles and no other; NotFound where nobody is called so, NotNow as `make`.
+
+    They stay in their teams.
+    """
     _require_alone(("another",))
     with transaction.atomic():
         user = _locked(name)
-        before = sorted(user.groups.values_list("name", flat=True))
-        user.groups.set(_groups(roles))
-        data = {"before": before, "roles": sorted(roles)}
+        before = user.groups.filter(name__in=access.RIGHTS)
+        data = {"before": sorted(group.name for group in before), "roles": sorted(roles)}
+        _replace(user, list(before), _groups(roles))
         tell_of_account(name, kind="roles_changed", actor=actor, reason=reason, data=data)
+
+
+def give_teams(name: str, *, teams: Sequence[str], actor: str, reason: str) -> None:
+    """Put a person into these teams and no other; they keep their roles.
+
+    NotFound where nobody is called so, Malformed for what no operation type names as its owner.
+    """
+    unknown = sorted({*teams} - ({*cases.teams()} - access.NO_TEAM))
+    if unknown:
+        raise Malformed(f"There is no team “{unknown[0]}”: teams are the owners that operation types name.")
+    with transaction.atomic():
+        user = _locked(name)
+        before = user.groups.exclude(name__in=access.NO_TEAM)
+        data = {"before": sorted(group.name for group in before), "teams": sorted(teams)}
+        now = [Group.objects.get_or_create(name=team)[0] for team in dict.fromkeys(teams)]
+        _replace(user, list(before), now)
+        tell_of_account(name, kind="teams_changed", actor=actor, reason=reason, data=data)
+
+
+def _replace(user: User, before: Sequence[Group], now: Sequence[Group]) -> None:
+    user.groups.remove(*(group for group in before if group not in now))
+    user.groups.add(*now)
 
 
 def _require_alone(roles: Sequence[str]) -> None:

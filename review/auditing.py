@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from ledger.actions.accounts import tell_of_account
+from ledger.actions.changing import given
 from ledger.models import TieoutNow, database_now
 from ledger.rules import actors
 from ledger.rules.errors import Conflict, Malformed, NotFound
@@ -40,10 +41,11 @@ def give(whose: User, *, person: User, first: date, last: date, reason: str) -> 
             person=whose, ended_at=None, ends_at__gt=begins, begins_at__lt=ends
         ).exists():
             raise Conflict(f"{name} has a term in these days.")
+        kept = given(reason)
         data = {"from": begins.isoformat(), "until": ends.isoformat()}
-        tell_of_account(name, kind="auditor_let_in", actor=_actor(person), reason=reason, data=data)
+        tell_of_account(name, kind="auditor_let_in", actor=_actor(person), reason=kept, data=data)
         return AuditorTerm.objects.create(
-            person=whose, name=name, begins_at=begins, ends_at=ends, reason=reason, given_by=_actor(person)
+            person=whose, name=name, begins_at=begins, ends_at=ends, reason=kept, given_by=_actor(person)
         )
 
 

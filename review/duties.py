@@ -23,7 +23,15 @@ DECIDES = frozenset(
 APPROVES = frozenset({"ask_approved", "ask_refused", "proposal_approved", "proposal_refused"})
 ADMINISTERS = frozenset(
     {
-        *("resumed", "told_again", "person_made", "roles_changed", "person_ended", "person_let_back"),
+        *(
+            "resumed",
+            "told_again",
+            "person_made",
+            "roles_changed",
+            "teams_changed",
+            "person_ended",
+            "person_let_back",
+        ),
         *("password_reset", "second_factor_reset", "proposed", "auditor_let_in", "auditor_ended"),
     }
 )

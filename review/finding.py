@@ -52,10 +52,10 @@ def _parts(asked: str) -> Iterator[QuerySet[Any]]:
     if (amount := _amount(asked)) is not None:
         some = Operation.objects.filter(amount=amount).order_by("-id").annotate(text=exactly, rank=last)
         yield some.values_list("pk", "text", "rank")[: SHOWN + 1]
-    if (uid := _uid(asked)) is not None:
-        yield Operation.objects.filter(uid=uid).values_list("pk", exactly, last)
+    if (one := uid(asked)) is not None:
+        yield Operation.objects.filter(uid=one).values_list("pk", exactly, last)
         for name in ("uid", "caller_id"):
-            yield Attempt.objects.filter(**{name: uid}).order_by().values_list("operation_id", exactly, last)
+            yield Attempt.objects.filter(**{name: one}).order_by().values_list("operation_id", exactly, last)
 
 
 def _amount(asked: str) -> Decimal | None:
@@ -67,7 +67,8 @@ def _amount(asked: str) -> Decimal | None:
     return Decimal(whole + part) if len(whole) <= _DIGITS else None
 
 
-def _uid(asked: str) -> UUID | None:
+def uid(asked: str) -> UUID | None:
+    """Read an id as people paste it; None for anything else."""
     try:
         return UUID(asked)
     except ValueError:

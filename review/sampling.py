@@ -15,10 +15,11 @@ from decimal import Decimal
 from typing import Any, Literal, Self
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from ledger import audit
+from ledger.actions.changing import once
 from ledger.actions.noting import note
 from ledger.models import Event, Operation, OperationType, Seal
 from ledger.rules import actors, money
@@ -151,10 +152,10 @@ class Drawn:
 
 def counted(population: Population, through: int) -> Counted:
     """Count a population as of an event; raises Malformed where it is too large to draw from."""
+    if population.rows(through).values("pk")[: POPULATION_MOST + 1].count() > POPULATION_MOST:
+        raise Malformed(f"It has more than {POPULATION_MOST:,} operations: choose fewer days or a type.")
     rows = _ask(_COUNTED, population, through)
     count = sum(row[1] for row in rows)
-    if count > POPULATION_MOST:
-        raise Malformed(f"It has more than {POPULATION_MOST:,} operations: choose fewer days or a type.")
     totals = {currency: _written(total, currency) for currency, _, _, total in rows if currency}
     return Counted(count, count - sum(row[2] for row in rows), totals)
 
@@ -201,25 +202,25 @@ def draw(
 ) -> Sample:
     """Draw a sample and keep it, with its event. Raises Malformed, and NotNow while nothing can be sealed."""
     require(person, "sample")
-    known = Sample.objects.filter(uid=command_id, drawn_by=person.get_username()).first()
-    if known is not None:
-        return known
-    seal = audit.seal_all()
-    if seal is None:
-        raise NotNow("The trail could not be sealed just now; try again in a moment.")
+    seed = seed.strip()
     if not 1 <= size <= MOST:
         raise Malformed(f"A sample has 1 to {MOST} operations.")
     if way == "value" and not population.currency:
         raise Malformed("By value it is drawn from one currency: choose it.")
-    seed = seed.strip()
     if not seed.isprintable() or not 1 <= len(seed) <= 100:
         raise Malformed("A seed has 1 to 100 characters.")
-    with transaction.atomic():
+    seal = audit.seal_all()
+    if seal is None:
+        raise NotNow("The trail could not be sealed just now; try again in a moment.")
+
+    def make() -> Sample:
         found = drawn(population, seal.through, way=way, seed=seed, size=size)
         if not found.items:
             raise Malformed("This population has nothing to draw from.")
         how = {"way": way, "seed": seed, "size": size, "uid": command_id}
         return _kept(population, found, seal, person=person, how=how, purpose=purpose)
+
+    return once(Sample.objects.filter(uid=command_id, drawn_by=person.get_username()), make)
 
 
 def _kept(

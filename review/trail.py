@@ -73,6 +73,7 @@ _DID = {
     "key_revoked": "ended the tokens{name}.",
     "person_made": "made an account{person}.",
     "roles_changed": "changed the roles{person}.",
+    "teams_changed": "changed the teams{person}.",
     "person_ended": "ended an account{person}.",
     "person_let_back": "let back in{person}.",
     "password_reset": "gave a new password{person}.",

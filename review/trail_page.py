@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.db.models import Q, QuerySet, Value
+from django.db.models import QuerySet, Value
 from django.urls import reverse
 
 from ledger import audit
 from ledger.models import Destination, Event, Operation, Seal, folded
 from ledger.rules import actors
-from review import trail, wording
+from review import finding, trail, wording
 from review.trail_filter import Chosen
 
 SHOWN = 100
@@ -125,8 +125,8 @@ def _operations(of: str) -> list[int]:
         Operation.objects.exclude(**{name: ""}).annotate(text=folded(name)).filter(text=text)
         for name in _FOUND_BY
     ]
-    if len(of) in (32, 36) and set(of.lower()) <= set("0123456789abcdef-"):
-        parts.append(Operation.objects.annotate(text=text).filter(Q(uid=of)))
+    if (uid := finding.uid(of)) is not None:
+        parts.append(Operation.objects.annotate(text=text).filter(uid=uid))
     rows = [part.order_by().values_list("pk", flat=True)[:OPERATIONS] for part in parts]
     return list(rows[0].union(*rows[1:]))
 

@@ -1,14 +1,15 @@
 """The one way in which an operation's row changes: locked, guarded by its revision, and told by an event."""
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.db.models import Model, QuerySet
 
 from ledger.models import Approval, Attempt, Command, Deputy, Event, Operation, TieoutNow, database_now
 from ledger.rules.actors import is_software
@@ -17,6 +18,7 @@ from ledger.rules.errors import Conflict, LostRace, Malformed, NotFound
 from ledger.rules.redaction import redact_text
 from ledger.rules.states import State
 
+Row = TypeVar("Row", bound=Model)
 REASON_MAX = 1000
 ASKED_IN = (State.UNCERTAIN, State.FAILED, State.COMPLETED)
 """Where a second person may have been asked; a running or waiting one is nobody's to decide."""
@@ -155,6 +157,21 @@ def _arriving(to: State) -> dict[str, object]:
     if to in (State.COMPLETED, State.FAILED):
         empty |= {"finished_at": TieoutNow(), "taken_at": None}
     return empty
+
+
+def once(known: QuerySet[Row], make: Callable[[], Row]) -> Row:
+    """Return what a click has made, or make it; of two of the same at once both get what the first made."""
+    row = known.first()
+    if row is not None:
+        return row
+    try:
+        with transaction.atomic():
+            return make()
+    except IntegrityError:
+        row = known.first()
+        if row is None:
+            raise
+        return row
 
 
 def first_time(command_id: uuid.UUID | None, operation: Operation, *, action: str, actor: str) -> bool:

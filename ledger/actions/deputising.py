@@ -6,7 +6,7 @@ from datetime import datetime
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
-from ledger.actions.changing import given
+from ledger.actions.changing import given, once
 from ledger.models import Deputy, Event, database_now
 from ledger.rules.errors import Malformed, NotFound, NotNow
 
@@ -22,10 +22,8 @@ def name_deputy(
     command_id: uuid.UUID,
 ) -> Deputy:
     """Let one person stand in for another; it gives no right. NotFound where there is no such account."""
-    with transaction.atomic():
-        known = Deputy.objects.filter(command_id=command_id).first()
-        if known is not None:
-            return known
+
+    def make() -> Deputy:
         names = {principal, deputy}
         if get_user_model()._default_manager.filter(username__in=names, is_active=True).count() != len(names):
             raise NotFound("There is no such person.")
@@ -43,7 +41,9 @@ def name_deputy(
             command_id=command_id,
         )
         _tell(made, "deputy_named", actor=actor, reason=made.reason)
-    return made
+        return made
+
+    return once(Deputy.objects.filter(command_id=command_id), make)
 
 
 def end_deputy(uid: uuid.UUID, *, actor: str, reason: str) -> None:

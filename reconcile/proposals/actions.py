@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
-from ledger.actions.changing import given
+from ledger.actions.changing import given, once
 from ledger.actions.deputising import one_hand
 from ledger.actions.submission import payload_keys
 from ledger.models import Event, Operation, database_now
@@ -82,11 +82,9 @@ def propose_role(
     """Propose to give a role to a person, or to take it; NotNow where that is so already, or waits."""
     if role not in ROLES:
         raise Malformed(f"There is no role “{role}”.")
-    with transaction.atomic():
-        known = Proposal.objects.filter(command_id=command_id).first()
-        if known is not None:
-            return known
-        name = person.get_username()
+    name = person.get_username()
+
+    def make() -> Proposal:
         if person.groups.filter(name=role).exists() == give:
             raise NotNow(f"{name} {'is' if give else 'is no'} {role} already.")
         old, new = ("not given", "given") if give else ("given", "not given")
@@ -100,6 +98,8 @@ def propose_role(
             data={"person": name, "role": role, "give": give},
             command_id=command_id,
         )
+
+    return once(Proposal.objects.filter(command_id=command_id), make)
 
 
 def _propose(kind: str, *, actor: str, reason: str, **columns: Any) -> Proposal:

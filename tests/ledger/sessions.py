@@ -85,3 +85,13 @@ def until_somebody_waits(database: Database, unless: "Future[Any]", *, count: in
         while not unless.done() and watch.execute(query).fetchone() is None:
             assert time.monotonic() < deadline, "nobody waits"
             time.sleep(0.005)
+
+
+def twice(database: Database, act: Callable[[], T]) -> list[T]:
+    """Let the same act come again before the first has committed; what both are answered."""
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            one = act()
+            two = in_thread(act, pool)
+            until_somebody_waits(database, two)
+        return [one, two.result(WAIT_S)]

@@ -10,6 +10,7 @@
 
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ from ledger.models import Approval, Deputy, Event
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import Malformed, NotFound, NotNow
 from tests import factories as make
-from tests.databases import Clock
+from tests.databases import Clock, Database
+from tests.ledger.sessions import twice
 from tests.ledger.test_approvals import answered, approve, override, silent
 from tests.ledger.test_together import LIMITS, attest, doubtful
 
@@ -124,3 +126,9 @@ def test_a_deputy_has_start_end_and_reason_and_is_ended_once(clock: Clock) -> No
         actions.end_deputy(one.uid, actor="ann", reason="Again.")
     kinds = list(Event.objects.filter(data__deputy=str(one.uid)).values_list("kind", "actor"))
     assert kinds == [("deputy_named", "ann"), ("deputy_ended", "ann")]
+
+
+@pytest.mark.usefixtures("people")
+def test_30_the_same_click_twice_at_once_names_one_deputy(database: Database, clock: Clock) -> None:
+    one, two = twice(database, partial(named, clock, "bob", "ann", command_id=uuid.uuid4()))
+    assert one == two and Deputy.objects.count() == Event.objects.filter(kind="deputy_named").count() == 1

@@ -28,9 +28,9 @@ from ledger.rules.errors import NotNow
 from reconcile.actions import start
 from reconcile.models import Plan, Proposal
 from reconcile.proposals import actions
-from tests.databases import Clock
+from tests.databases import Clock, Database
 from tests.ledger.asking import Asked, refused
-from tests.ledger.sessions import at_once
+from tests.ledger.sessions import at_once, twice
 from tests.people import browser_of, person
 
 DURBAN = (ROOT / "config" / "demo" / "durban.toml").read_text()
@@ -262,3 +262,10 @@ def test_each_try_and_run_names_the_version_of_the_rules_that_it_went_by(runs: C
 
 def ledger_operation(key: str) -> Operation:
     return Operation.objects.get(key=key, operation_type__name="invoice.create")
+
+
+def test_30_the_same_click_twice_at_once_proposes_one_role(database: Database, clock: Clock) -> None:
+    ada, ann = person("ada"), person("ann")
+    said: dict[str, Any] = {"give": True, "actor": str(ada), "reason": "New.", "command_id": uuid.uuid4()}
+    one, two = twice(database, partial(actions.propose_role, ann, "approver", **said))
+    assert one == two and Proposal.objects.count() == Event.objects.filter(kind="proposed").count() == 1

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import uuid
 import zipfile
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,16 +11,20 @@ from fractions import Fraction
 from hashlib import sha256
 from math import ceil
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Event, Operation, database_now
+from review import sampling
 from review.instants import zone
 from review.models import AuditorTerm, Sample
 from tests import stories
+from tests.ledger.sessions import at_once
 from tests.people import browser_of, person
 
 AMOUNTS = ("10.00", "250.00", "0.00", "75.50", "4000.00", "33.10", "-120.00", "18.00")
@@ -129,6 +134,12 @@ def test_what_cannot_be_drawn_is_said(orders: list[Operation], form: dict[str, s
 def test_two_clicks_draw_once_and_what_was_drawn_stays(orders: list[Operation]) -> None:
     sample = drawn(days())
     assert drawn(days(), command_id=str(sample.uid), seed="other").seed == "471"
+    population, click = sampling.Population.read(dict(parse_qsl(days()))), uuid.uuid4()
+    said: dict[str, Any] = {"way": "random", "seed": "1", "size": 3, "purpose": "Both.", "command_id": click}
+    assert (
+        at_once([lambda: str(sampling.draw(population, person=person("ira"), **said).uid)] * 2)
+        == [str(click)] * 2
+    )
     with pytest.raises(DatabaseError):
         Sample.objects.filter(pk=sample.pk).update(seed="mine")
     with pytest.raises(DatabaseError):
@@ -186,7 +197,7 @@ def test_an_administrator_lets_somebody_audit_and_ends_it(durban: stories.Durban
         "whose": person("vic").pk,
         "first": today,
         "last": today + timedelta(days=9),
-        "reason": "The audit.",
+        "reason": "The audit, token sk_live_0123456789abcdef.",
     }
     for wrong, words in (
         ({"whose": person("bob").pk}, "bob is approver: who audits decides and administers nothing."),
@@ -200,6 +211,7 @@ def test_an_administrator_lets_somebody_audit_and_ends_it(durban: stories.Durban
     again = ada.post("/access/auditors/", form | {"command_id": str(Sample().uid)})
     assert "vic has a term in these days." in again.content.decode()
     vic, term = browser_of("vic"), AuditorTerm.objects.get()
+    assert "sk_live" not in term.reason + Event.objects.get(kind="auditor_let_in").reason
     assert "Nothing was drawn yet." in vic.get("/samples/").content.decode()
     assert "vic · auditor" in vic.get("/queue/").content.decode()
     assert "<b>vic</b> from" in ada.get("/access/").content.decode()
@@ -211,3 +223,13 @@ def test_an_administrator_lets_somebody_audit_and_ends_it(durban: stories.Durban
     )
     assert list(told) == [("auditor_let_in", "ada", "vic"), ("auditor_ended", "ada", "vic")]
     assert Client().get("/samples/").status_code == 302
+
+
+def test_a_population_that_is_too_large_is_refused_before_it_is_counted(
+    orders: list[Operation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "POPULATION_MOST", 9)
+    with CaptureQueriesContext(connection) as asked:
+        assert "It has more than 9 operations" in drawing(days()).content.decode()
+    assert not any("sum(amount)" in query["sql"] for query in asked)
+    assert drawn(days(currency="ZAR")).count == 8

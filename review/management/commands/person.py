@@ -1,10 +1,11 @@
-"""`person NAME --role ROLE`: make a person, change their roles, reset their sign-in, or end the account."""
+"""`person NAME --role ROLE`: make a person, give roles or teams, reset their sign-in, or end the account."""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from ledger.rules import actors
 from ledger.rules.errors import TieoutError
@@ -24,6 +25,16 @@ class Command(BaseCommand):
         parser.add_argument("name", help="how they sign in: ann")
         parser.add_argument(
             "--role", action="append", choices=sorted(RIGHTS), default=[], help="may be repeated"
+        )
+        teams = parser.add_mutually_exclusive_group()
+        teams.add_argument(
+            "--team",
+            action="append",
+            dest="teams",
+            help="an owner that operation types name; may be repeated",
+        )
+        teams.add_argument(
+            "--no-team", action="store_const", const=[], dest="teams", help="out of every team"
         )
         parser.add_argument("--reason", default="", help="for the trail; required but for a new person")
         what = parser.add_mutually_exclusive_group()
@@ -69,12 +80,28 @@ class Command(BaseCommand):
             accounts.let_back(name, **word)
             return f"{name} can sign in again."
         if known:
-            if not options["role"]:
-                raise CommandError(
-                    f"{name} is there already. Say what changes: --role, --end, --new-password …"
-                )
-            accounts.give_roles(name, roles=options["role"], **word)
-            return f"{name} is now {' and '.join(sorted(options['role']))}."
+            return _changed(name, options, word)
         alone = options["no_password"]
-        accounts.make(name, roles=options["role"], actor=ACTOR, password=None if alone else password)
+        with transaction.atomic():
+            accounts.make(name, roles=options["role"], actor=ACTOR, password=None if alone else password)
+            if options["teams"]:
+                accounts.give_teams(
+                    name, teams=options["teams"], actor=ACTOR, reason=f"Account of {name} made"
+                )
         return f"{name} comes by single sign-on alone." if alone else f"{name} signs in with {password}"
+
+
+def _changed(name: str, options: dict[str, Any], word: dict[str, str]) -> str:
+    """Give somebody who is there other roles, other teams, or both; what is not named stays."""
+    roles, teams = options["role"], options["teams"]
+    if not roles and teams is None:
+        raise CommandError(f"{name} is there already. Say what changes: --role, --team, --end …")
+    said = []
+    with transaction.atomic():
+        if roles:
+            accounts.give_roles(name, roles=roles, **word)
+            said.append(" and ".join(sorted(roles)))
+        if teams is not None:
+            accounts.give_teams(name, teams=teams, **word)
+            said.append(f"in {' and '.join(sorted(teams)) or 'no team'}")
+    return f"{name} is now {', '.join(said)}."
