@@ -126,6 +126,7 @@ def _choose_locked(
 ) -> Choice:
     told = Told(word.actor, word.reason, now + UNDO)
     goes = [record["id"] for record in chosen.go]
+    _refuse_in_doubt(operation, chosen.kept["id"])
     _retire(operation, {chosen.kept["id"], *goes}, told=told, now=now)
     choice = Choice.objects.create(
         operation=operation,
@@ -151,6 +152,16 @@ def _choose_locked(
         data=data | ({"approval": str(approval.uid)} if approval is not None else {}),
     )
     return choice
+
+
+def _refuse_in_doubt(operation: Operation, keep: str) -> None:
+    """Raise NotNow where the record to keep may have been reversed already, also by what stands back."""
+    doubts = operation.reversals.filter(reversed_reference=keep, state__in=[State.RUNNING, State.UNCERTAIN])
+    if (first := doubts.first()) is not None:
+        raise NotNow(
+            f"{keep} may be reversed already: the outcome of {first.key} is not known. "
+            "Check that first, or keep another."
+        )
 
 
 def _retire(operation: Operation, live: Iterable[str], *, told: Told, now: datetime) -> None:

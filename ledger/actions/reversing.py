@@ -24,6 +24,8 @@ from ledger.rules.states import CaseKind, State
 
 OWN_LEASE_MARGIN_S = 10
 BY_HAND = "Its rules name no call that reverses it: people do so at the destination, and a check closes it."
+NAME_KEPT = 89
+"""How much of a type's name stands in that of what reverses it; the rest is a number and the way."""
 LOCK_TRIES = 5
 """How often they are taken anew, where others were made while they were waited for."""
 STANDS_BACK = "A newer choice stands in its place."
@@ -42,11 +44,19 @@ class Told:
 
 
 def type_for(kind: OperationType, way: str) -> OperationType:
-    """Return the type of operations that reverse what this one makes, by its rules as they are now."""
+    """Return the type of operations that reverse what this one makes, by its rules as they are now.
+
+    Raises LostRace where its name was given away at this moment.
+    """
     columns = _columns(kind, way)
-    found, made = OperationType.objects.get_or_create(
-        reverses=kind, name=f"{kind.name[:93]}.{way}", defaults=columns
-    )
+    found, made = kind.reversals.filter(name__endswith=f".{way}").first(), False
+    if found is None:
+        try:
+            found, made = OperationType.objects.get_or_create(
+                reverses=kind, name=_free_name(kind, way), defaults=columns
+            )
+        except IntegrityError:
+            raise LostRace("Another type was made under its name; choose again.") from None
     changed = {name for name, value in columns.items() if getattr(found, name) != value}
     if changed and not made:
         unproved = {"lookup_proved_at": None, "lookup_changed_at": TieoutNow()} if "calls" in changed else {}
@@ -60,12 +70,26 @@ def follow_rules(kind: OperationType) -> None:
         type_for(kind, name.rpartition(".")[2])
 
 
+def _free_name(kind: OperationType, way: str) -> str:
+    """Return a name for what reverses it that no other type has: a file may call one of its own like that."""
+    names = (
+        f"{kind.name[:NAME_KEPT]}.{way}",
+        *(f"{kind.name[:NAME_KEPT]}.{n}.{way}" for n in range(2, 1000)),
+    )
+    taken = set(
+        OperationType.objects.filter(name__in=names).exclude(reverses=kind).values_list("name", flat=True)
+    )
+    return next(name for name in names if name not in taken)
+
+
 def _columns(kind: OperationType, way: str) -> dict[str, Any]:
+    """Return its rules: those of what it reverses. It refunds nothing itself: it takes a surplus back."""
     does, noun = WAYS[way]
     timeout_s = kind.destination.reach.timeout_s
-    same = ("permit_for_s", "payload_keep_s", "owner", "contract", "retry", "review", "destination")
+    same = ("permit_for_s", "payload_keep_s", "owner", "contract", "retry", "destination")
     return {name: getattr(kind, name) for name in same} | {
         "label": f"{does} {kind.noun}",
+        "review": {name: line for name, line in kind.review.items() if name != "refunds"},
         "noun": noun,
         "performed_by": OperationType.Performer.TIEOUT,
         "lease_s": kind.lease_s if kind.by_tieout else 2 * timeout_s + OWN_LEASE_MARGIN_S,

@@ -22,11 +22,13 @@ BEGIN
     END IF;
     PERFORM ledger_one_closes(operation);
     total := total + coalesce((
-        SELECT sum(abs(c.amount)) FROM ledger_choice AS c
-            JOIN ledger_operation AS o ON o.id = c.operation_id
-            JOIN ledger_same_hand(person) AS hand ON c.account = hand.account OR c.actor = hand.name
-        WHERE c.approval_id IS NULL AND c.made_at >= since AND o.operation_type_id = kind.id
-            AND c.currency = ledger_choice_takes_two.currency
+        SELECT sum(abs(theirs.amount)) FROM (
+            SELECT DISTINCT c.id, c.amount FROM ledger_choice AS c
+                JOIN ledger_operation AS o ON o.id = c.operation_id
+                JOIN ledger_same_hand(person) AS hand ON c.account = hand.account OR c.actor = hand.name
+            WHERE c.approval_id IS NULL AND c.made_at >= since AND o.operation_type_id = kind.id
+                AND c.currency = ledger_choice_takes_two.currency
+        ) AS theirs
     ), 0) + coalesce((
         SELECT sum(abs(o.amount)) FROM (
             SELECT DISTINCT alone.operation_id FROM ledger_decidedalone AS alone
@@ -44,10 +46,12 @@ BEGIN
     IF jsonb_typeof(NEW.reversed) <> 'array' OR jsonb_array_length(NEW.reversed) = 0 OR NEW.reversed ? NEW.kept THEN
         RAISE EXCEPTION 'one is kept, and others are reversed' USING ERRCODE = 'check_violation';
     END IF;
+    -- Doubt is not ended by standing back: what that may have reversed is not kept, either. What was reversed and stands
+    -- again by a check was answered when its reversal stood back.
     IF EXISTS (
         SELECT FROM ledger_operation
-        WHERE reverses_id = NEW.operation_id AND reversed_reference = NEW.kept AND corrected_at IS NULL
-            AND state IN ('running', 'uncertain', 'completed')
+        WHERE reverses_id = NEW.operation_id AND reversed_reference = NEW.kept
+            AND (state IN ('running', 'uncertain') OR state = 'completed' AND corrected_at IS NULL)
     ) THEN
         RAISE EXCEPTION 'what is reversed, or may be, is not kept' USING ERRCODE = 'check_violation';
     END IF;

@@ -1,6 +1,8 @@
--- What is still left to refund of what an operation refunds: the effect that its source record has, or may have, less
--- what other refunds of the same record have claimed before and is not proved not done. NULL where its type refunds
--- nothing. Who asks holds the record's refunds until the end of the transaction: of two at once, one sees the other.
+-- What is still left to refund of what an operation refunds: the effect that its source record is known to have, less
+-- what other refunds of the same record have claimed before and is not proved not done. What may not exist counts on
+-- neither side in a refund's favour: an original in doubt, or one that was corrected, is nothing to refund; a refund in
+-- doubt takes its place, corrected or not. What reverses a surplus is neither. NULL where its type refunds nothing.
+-- Who asks holds the record's refunds until the end of the transaction: of two at once, one sees the other.
 CREATE FUNCTION ledger_refundable(refund_id bigint) RETURNS numeric LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 DECLARE
@@ -21,14 +23,15 @@ BEGIN
     FROM ledger_operation AS o JOIN ledger_operationtype AS t ON t.id = o.operation_type_id
     WHERE o.source_reference = this.source_reference AND o.source_reference <> '' AND t.name = this.refunds
         AND lower(o.source_reference) COLLATE "C" = lower(this.source_reference) COLLATE "C"
-        AND o.source_system = this.source_system AND o.currency = this.currency AND o.state <> 'failed'
-        AND o.reverses_id IS NULL;
+        AND o.source_system = this.source_system AND o.currency = this.currency AND o.state = 'completed'
+        AND o.corrected_at IS NULL AND o.reverses_id IS NULL;
     SELECT coalesce(sum(abs(o.amount)), 0) INTO refunded
     FROM ledger_operation AS o JOIN ledger_operationtype AS t ON t.id = o.operation_type_id
     WHERE o.source_reference = this.source_reference AND o.source_reference <> ''
         AND lower(o.source_reference) COLLATE "C" = lower(this.source_reference) COLLATE "C"
         AND t.review ->> 'refunds' = this.refunds AND o.source_system = this.source_system
-        AND o.currency = this.currency AND o.id <> this.id AND o.attempt_count > 0 AND o.state <> 'failed';
+        AND o.currency = this.currency AND o.id <> this.id AND o.attempt_count > 0 AND o.state <> 'failed'
+        AND o.reverses_id IS NULL;
     RETURN meant - refunded;
 END $$;
 

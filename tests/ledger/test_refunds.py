@@ -7,6 +7,8 @@
 | 1 000.00, in doubt                | 240.01     | held before it is sent, with a case of its own |
 | 1 000.00, proved not done         | 1 240.00   | goes                                          |
 | nothing, but no such record       | 1.00       | held: nothing is known that it could refund   |
+| of an invoice not made or in doubt | 1.00      | held: what may not exist is not refunded      |
+| of one done and its correction    | the sum    | held: one of the two counts, the correction   |
 """
 
 import uuid
@@ -28,7 +30,7 @@ REFUSED = actions.Report(Outcome.REJECTED, http_status=422, message="The account
 @pytest.fixture
 def refund(durban: stories.Durban) -> OperationType:
     """Refunds that their caller sends; invoice 483 is of 1 240.00 ZAR."""
-    durban.invoiced(483)
+    durban.tried(durban.invoiced(483), stories.done("INV-483"))
     kind = durban.reminder
     kind.review = {"due": "4h", "refunds": "invoice.create"}
     kind.save(update_fields=["review"])
@@ -83,6 +85,21 @@ def test_what_is_not_known_here_or_names_no_amount_is_for_a_person(refund: Opera
     ):
         reply = claim(number, amount, order=order, currency=currency)
         assert (reply.decision, reply.operation.cases.get().kind) == ("hold", CaseKind.REFUND)
+
+
+def test_what_may_not_exist_is_not_refunded_and_a_correction_counts_instead(
+    durban: stories.Durban, refund: OperationType
+) -> None:
+    durban.invoiced(484)
+    durban.silent(485)
+    assert [claim(1, "1.00", order="484").decision, claim(2, "1.00", order="485").decision] == ["hold"] * 2
+    original = durban.tried(durban.invoiced(486), stories.done("INV-486"))
+    meant = actions.Correction({"order": "486", "total": "900.00"}, "900.00", "ZAR")
+    made, _ = actions.correct(original.pk, meant, actor="ann", reason="The price was wrong.")
+    assert claim(3, "1.00", order="486").decision == "hold", "neither what was corrected nor what is not made"
+    durban.tried(made, stories.done("INV-487"))
+    assert claim(4, "900.01", order="486").decision == "hold"
+    assert claim(5, "900.00", order="486").decision == "proceed"
 
 
 def test_a_type_that_refunds_nothing_is_held_to_nothing(refund: OperationType) -> None:

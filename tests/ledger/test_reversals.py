@@ -24,17 +24,22 @@ from django.db import DatabaseError, transaction
 from django.db.models import F
 
 from ledger import actions
+from ledger.actions.changing import locked
+from ledger.actions.resolving import reopen_locked
+from ledger.actions.reversing import follow_rules, type_for
 from ledger.destinations import lookups, sending
 from ledger.models import Approval, Choice, Operation, OperationType
 from ledger.rules import errors
 from ledger.rules.decisions import Next
-from ledger.rules.states import State
+from ledger.rules.reversals import CREDIT as CREDITED
+from ledger.rules.reversals import VOID as VOIDED
+from ledger.rules.states import CaseKind, State
 from tests.databases import Clock
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once
 from tests.ledger.trails import kinds, sound
 from tests.sandboxes import Sandbox, running_sandbox
-from tests.stories import CALLS, Durban
+from tests.stories import CALLS, Durban, done, report
 
 VOID: dict[str, Any] = {"path": "/invoices/{destination_reference}/void"}
 CREDIT: dict[str, Any] = {"path": "/invoices/{destination_reference}/credit"}
@@ -306,15 +311,73 @@ def test_else_it_is_a_task_for_people_which_a_check_closes(several: Several) -> 
 
 def test_without_a_call_it_is_a_task_at_once(clock: Clock, books: Sandbox) -> None:
     several = Several(clock, books, void=None)
+    kind = several.durban.invoice
+    ours = OperationType.objects.get(pk=kind.pk)
+    ours.pk, ours.name, ours.label = None, f"{kind.name}.void", "Void, by the shop"
+    ours.save(force_insert=True)
     operation = several(2)
     first, second = several.there(operation)
     several.choose(operation, first)
+    types = OperationType.objects.filter(reverses=kind).values_list("name", flat=True)
+    assert [*types] == [f"{kind.name}.2.void"], "a name that a file has given is no reversal's"
     several.work(rounds=2)
     assert (reversals(operation), several.there(operation)[second]) == ({second: "pending: by_hand"}, "open")
     several.write(second, "void")
     several.looked(of(operation, second), "bob")
     several.work(rounds=1)
     assert (reversals(operation), standing(operation)) == ({second: "completed"}, "completed")
+
+
+def test_types_that_are_named_alike_have_reversals_of_their_own(several: Several) -> None:
+    names = [f"{'invoice.' * 12}{end}" for end in ("dbn", "cpt")]
+    made = [several.durban.invoice, several.durban.reminder]
+    for kind, name in zip(made, names, strict=True):
+        OperationType.objects.filter(pk=kind.pk).update(name=name)
+    types = [
+        type_for(OperationType.objects.get(pk=kind.pk), way) for kind in made for way in (VOIDED, CREDITED)
+    ]
+    again = [
+        type_for(OperationType.objects.get(pk=kind.pk), way) for kind in made for way in (VOIDED, CREDITED)
+    ]
+    assert types == again and len({one.name for one in types}) == 4
+    assert {one.name.rpartition(".")[2] for one in types} == {VOIDED, CREDITED}
+    follow_rules(made[0])
+    assert OperationType.objects.filter(reverses__isnull=False).count() == 4
+
+
+def test_a_refund_that_was_made_twice_is_reversed_and_its_reversal_is_no_refund(several: Several) -> None:
+    sale = several.durban.reminder
+    several.durban.invoice.review |= {"refunds": sale.name}
+    sold = actions.Submission(
+        sale.name,
+        {"to": "acme"},
+        key="sale/1",
+        source={"system": "webshop", "reference": str(Several.order + 1)},
+        amount="865.00",
+        currency="ZAR",
+    )
+    claimed = actions.claim(sold, actor="api:webshop")
+    assert claimed.attempt is not None and claimed.token is not None
+    report(claimed.attempt, claimed.token, done("S-1"))
+    several.durban.invoice.save(update_fields=["review"])
+    operation = several(3)
+    first, second, third = several.there(operation)
+    several.choose(operation, first)
+    several.work()
+    assert reversals(operation) == {second: "completed", third: "completed"}
+    assert (several.there(operation)[first], standing(operation)) == ("open", "completed")
+    type_for(OperationType.objects.get(pk=operation.operation_type_id), VOIDED)
+    another = actions.Submission(
+        "invoice.create",
+        {"order": "again"},
+        key="refund/2",
+        source={"system": "webshop", "reference": str(Several.order)},
+        amount="0.01",
+        currency="ZAR",
+    )
+    OperationType.objects.filter(reverses=several.durban.invoice).update(review={"refunds": sale.name})
+    held = actions.submit(another, actor="api:webshop").operation
+    assert "and 0.00\u00a0ZAR is left there" in held.events.get(kind="held").reason
 
 
 def test_above_the_limit_of_what_goes_two_people_choose(several: Several) -> None:
@@ -353,6 +416,31 @@ def test_above_the_limit_of_what_goes_two_people_choose(several: Several) -> Non
     several.looked(again, "bob")
     request.refresh_from_db()
     assert request.answer == "voided"
+
+
+def test_what_may_have_been_reversed_by_what_stands_back_is_not_kept(several: Several) -> None:
+    """A void that was refused stands back for a newer choice, and turns out to be in doubt after all."""
+    operation = several(2)
+    first, second = several.there(operation)
+    several.write(second, "paid")
+    several.choose(several.looked(operation), first)
+    several.work(rounds=2)
+    back = of(operation, second)
+    choice = several.choose(several.looked(operation), first)
+    assert isinstance(choice, Choice)
+    with locked(back.pk) as (held, now):
+        late = "An answer came late."
+        reopen_locked(held, CaseKind.THERE_AFTER_ALL, actor="policy", reason=late, now=now)
+    several.work(rounds=2)
+    assert reversals(operation) == {f"({second})": "uncertain: there_after_all", second: "failed: refused"}
+    with pytest.raises(errors.NotNow, match=f"{second} may be reversed already: the outcome of {back.key}"):
+        several.choose(several.looked(operation), second)
+    past: dict[str, Any] = {"actor": "eve", "reason": "Mine.", "command_id": uuid.uuid4()}
+    with pytest.raises(DatabaseError, match="is not kept"), transaction.atomic():
+        Choice.objects.create(
+            operation=operation, lookup=choice.lookup, kept=second, reversed=[first], **past
+        )
+    several.choose(operation, first)
 
 
 def test_the_database_keeps_what_is_kept(several: Several) -> None:
