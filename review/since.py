@@ -16,7 +16,7 @@ from django.db.models.functions import Greatest
 from django.urls import reverse
 
 from ledger.models import Event, Operation, TieoutNow
-from ledger.rules import actors
+from ledger.models.evidence import EventQuerySet
 from ledger.rules.states import State
 from review import trail, wording
 from review.models import Reader
@@ -26,8 +26,6 @@ SHOWN = 8
 LISTED = 200
 A_DAY = timedelta(days=1)
 """How far back a person sees who has never marked anything."""
-OF_SOFTWARE = Q(actor__in=sorted(actors.RESERVED)) | Q(actor__contains=":") | Q(actor__istartswith=actors.RUN)
-"""The same as `actors.is_software`, for the database."""
 NO_NEWS = ("looked", "known", "accepted", "claimed", "started", "extended", "let_go", "waits", "recorded")
 """What people do, or hand in through an automation's name, that changes nothing by itself."""
 NEWS: dict[str, tuple[Q, str, str]] = {
@@ -101,9 +99,9 @@ def read(person: User, now: datetime) -> Since:
     """Read what has changed since this person's mark, or within a day; a fixed number of queries."""
     mark, at = _mark(person)
     events = _events(mark, now)
-    found = events.filter(OF_SOFTWARE).aggregate(**_counts())
+    found = events.by_software().aggregate(**_counts())
     people = list(
-        events.exclude(OF_SOFTWARE)
+        events.by_people()
         .exclude(Q(actor=person.get_username()) | Q(kind__in=NO_NEWS))
         .order_by()
         .values("actor", "kind")
@@ -142,9 +140,9 @@ def listed(person: User, now: datetime, query: Mapping[str, str]) -> Listed:
     news, who, kind = (query.get(name, "") for name in ("news", "who", "kind"))
     if news in NEWS:
         condition, _, title = NEWS[news]
-        events = events.filter(OF_SOFTWARE).filter(condition)
+        events = events.by_software().filter(condition)
     elif "\0" not in who + kind:
-        events = events.exclude(OF_SOFTWARE).exclude(Q(actor=person.get_username()) | Q(kind__in=NO_NEWS))
+        events = events.by_people().exclude(Q(actor=person.get_username()) | Q(kind__in=NO_NEWS))
         events = events.filter(**{name: value for name, value in (("actor", who), ("kind", kind)) if value})
         title = f"{who} {trail.did(kind)}" if who and kind else title
     found = list(_whole(events).order_by("-pk")[: LISTED + 1])
@@ -156,7 +154,7 @@ def _mark(person: User) -> tuple[int | None, datetime | None]:
     return row or (None, None)
 
 
-def _events(mark: int | None, now: datetime) -> QuerySet[Event]:
+def _events(mark: int | None, now: datetime) -> EventQuerySet:
     """Return the events since a mark, or of a day; never more than the cap, read off the end of the trail."""
     since = Event.objects.filter(pk__gt=mark) if mark is not None else Event.objects.all()
     latest = Event.objects.filter(pk__in=since.order_by("-pk").values("pk")[:COUNTED])

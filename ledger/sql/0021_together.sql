@@ -8,12 +8,12 @@ CREATE TRIGGER decidedalone_stays BEFORE UPDATE OR DELETE ON ledger_decidedalone
 CREATE TRIGGER decidedalone_no_truncate BEFORE TRUNCATE ON ledger_decidedalone
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 
--- The names of software are those of ledger/rules/actors.py.
+-- The names of software are those of ledger/rules/actors.py, as they are written: no person has one in other letters.
 CREATE FUNCTION ledger_is_person(actor text) RETURNS boolean LANGUAGE sql IMMUTABLE
     SET search_path = public, pg_temp AS $$
-    SELECT actor NOT LIKE '%:%' AND actor NOT LIKE 'reconciliation%'
+    SELECT actor NOT LIKE '%:%' AND actor NOT LIKE 'reconciliation %'
         AND actor NOT IN ('worker', 'policy', 'sweep', 'software', 'configure', 'issue_key', 'revoke_key', 'reconcile',
-                          'command line', 'schedule', 'api', 'tieout')
+                          'command line', 'schedule', 'api', 'reconciliation', 'tieout')
 $$;
 
 -- Whether a second person has agreed in this transaction, to whatever was asked.
@@ -52,12 +52,10 @@ WHERE e.kind IN ('attested', 'ended', 'closed') AND ledger_is_person(e.actor) AN
     )
 ORDER BY e.id;
 
--- Whose decisions are this person's: by their account, or by their name where there is none.
+-- Whose decisions are this person's: by their account, or by their name where there is none. One row for each person.
 CREATE FUNCTION ledger_same_hand(person text) RETURNS TABLE (account integer, name text) LANGUAGE sql STABLE
     SET search_path = public, pg_temp AS $$
-    SELECT id, username::text FROM auth_user WHERE username = person
-    UNION ALL
-    SELECT NULL::integer, person
+    SELECT (SELECT id FROM auth_user WHERE username = person), person
 $$;
 
 -- How many others of today, how many tied to it, what all come to with this one, and above which limit that takes two.

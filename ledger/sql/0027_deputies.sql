@@ -64,13 +64,12 @@ END $$;
 CREATE TRIGGER approval_then_one_hand BEFORE UPDATE ON ledger_approval FOR EACH ROW
     WHEN (NEW.answer = 'approved') EXECUTE FUNCTION ledger_approval_one_hand();
 
--- What is added together: also what a person closed alone who stands in for them today, or for whom they do.
+-- What is added together: also what a person closed alone who stands in for them today, or for whom they do; each of
+-- them once, however often they were named.
 CREATE OR REPLACE FUNCTION ledger_same_hand(person text) RETURNS TABLE (account integer, name text) LANGUAGE sql STABLE
     SET search_path = public, pg_temp AS $$
-    SELECT id, username::text FROM auth_user WHERE username = person
-    UNION ALL
-    SELECT NULL::integer, person
-    UNION ALL
+    SELECT (SELECT id FROM auth_user WHERE username = person), person
+    UNION
     SELECT other.id, other.username::text
     FROM auth_user AS mine
         JOIN ledger_deputy AS d ON mine.id IN (d.deputy_account, d.principal_account)

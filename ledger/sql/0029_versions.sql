@@ -27,20 +27,6 @@ CREATE TRIGGER destination_counted AFTER UPDATE ON ledger_destination FOR EACH R
 CREATE TRIGGER attempt_rules_stay BEFORE UPDATE OF rules_version ON ledger_attempt FOR EACH ROW
     WHEN (OLD.rules_version IS DISTINCT FROM NEW.rules_version) EXECUTE FUNCTION ledger_refuse();
 
--- One row for each person, or an amount that both account and name tell of would be added twice.
--- What is added together: also what a person closed alone who stands in for them today, or for whom they do.
-CREATE OR REPLACE FUNCTION ledger_same_hand(person text) RETURNS TABLE (account integer, name text) LANGUAGE sql STABLE
-    SET search_path = public, pg_temp AS $$
-    SELECT (SELECT id FROM auth_user WHERE username = person), person
-    UNION ALL
-    SELECT other.id, other.username::text
-    FROM auth_user AS mine
-        JOIN ledger_deputy AS d ON mine.id IN (d.deputy_account, d.principal_account)
-            AND d.starts_at <= tieout_now() AND coalesce(d.ended_at, d.ends_at) > greatest(d.starts_at, tieout_now() - interval '1 day')
-        JOIN auth_user AS other ON other.id IN (d.deputy_account, d.principal_account) AND other.id <> mine.id
-    WHERE mine.username = person
-$$;
-
 -- Records that were let go count, too, and what reverses it, or what it reverses, is tied to it.
 -- How many others of today, how many tied to it, what all come to with this one, and above which limit that takes two.
 CREATE OR REPLACE FUNCTION ledger_together(operation bigint, person text)

@@ -87,6 +87,11 @@ def test_a_deputy_raises_no_limit_and_the_trail_names_both(clock: Clock) -> None
     assert attest(second, actor="bob") is not None
     actions.end_deputy(one.uid, actor="bob", reason="She is back.")
     assert actions.together(doubtful(kind, "4", "9999.00"), "bob").takes_two, "today they were one hand"
+    for _ in range(2):
+        named(clock, "bob", "ann", days=0.5)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM ledger_same_hand('bob') ORDER BY name")
+        assert cursor.fetchall() == [("ann",), ("bob",)], "each once, however often they were named"
     clock.advance(timedelta(days=2))
     assert attest(doubtful(kind, "5", "9999.00"), actor="bob") is None
     assert "for" not in Event.objects.filter(kind="attested").latest("id").data

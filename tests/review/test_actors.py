@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
 
 from config.environment import ROOT
@@ -33,6 +34,26 @@ def test_every_actor_that_the_code_writes_is_software() -> None:
     written = set(actors_written())
     assert {"worker", "policy", "configure", "issue_key"} <= written
     assert {name for name in written if not is_software(name)} == set()
+
+
+def test_rule_query_and_guard_take_the_same_names_for_software(database: Database) -> None:
+    software = [*sorted(RESERVED), "api:webshop", "destination:books", "reconciliation 7", "a:b"]
+    people = [
+        "ann",
+        "jo@example.com",
+        "Ann.Worker",
+        "workers",
+        "apis",
+        "reconciliations-zoe",
+        "reconciliation-7",
+    ]
+    for name in software + people:
+        Event.objects.create(kind="walked", actor=name, reason="Somebody walked by.")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT actor FROM ledger_event WHERE ledger_is_person(actor) ORDER BY id")
+        guarded = [name for (name,) in cursor.fetchall()]
+    asked = Event.objects.by_people().order_by("id").values_list("actor", flat=True)
+    assert guarded == [*asked] == [name for name in software + people if not is_software(name)] == people
 
 
 @pytest.mark.parametrize("name", NAMES)
