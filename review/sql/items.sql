@@ -65,6 +65,8 @@ DECLARE
     difference reconcile_finding;
     held numeric;
 BEGIN
+    -- A run changes a case's differences without its row, and people the row alone: one writes its item after the other.
+    PERFORM FROM ledger_case WHERE id = changed FOR NO KEY UPDATE;
     DELETE FROM review_item WHERE operation_id IS NULL AND case_id = changed;
     SELECT f.* INTO difference
     FROM reconcile_finding AS f
@@ -93,7 +95,8 @@ BEGIN
     WHERE c.id = changed;
 END $$;
 
--- What nobody can read has neither operation nor case, and is put right in the books themselves.
+-- What nobody can read has neither operation nor case, and is put right in the books themselves. Whoever comes here has
+-- written the difference's own row, and so holds it: no two write its item at once.
 CREATE FUNCTION review_keep_finding(changed bigint) RETURNS void LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN

@@ -6,11 +6,13 @@
 | any operation of any story                 | it has an item exactly while it is held or in doubt           |
 | a hundred thousand, by shells              | the same order as by sorting, from every row, both ways       |
 | records there that no operation carries    | one item each reference, with its case, owner, age and amount |
+| given to somebody while a run commits      | neither fails, and both are kept                              |
 | it is gone again, or its run was a dry one | no item                                                       |
 """
 
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.http import QueryDict
 
+from ledger import actions
 from ledger.models import Case, Operation, database_now
 from ledger.rules.states import Outcome, State
 from review import ranked
@@ -28,6 +31,7 @@ from review.queue import Queue
 from review.ranked import Order, Scale
 from tests import stories
 from tests.databases import Database
+from tests.ledger.sessions import in_thread, until_somebody_waits
 from tests.people import browser_of
 from tests.reconcile.books import HELD, Books, key_of, record
 
@@ -169,3 +173,25 @@ def test_what_no_operation_carries_stands_in_the_queue_until_it_is_gone(listed: 
     HELD.pages = [[*stray, own]]
     listed.run(keep=False)
     assert not Item.objects.filter(operation=None).exists()
+
+
+def test_a_case_is_given_to_somebody_while_a_run_commits(database: Database, listed: Books) -> None:
+    """The run finds it gone: it changes the difference alone, and its item follows."""
+    listed.claimed("402", Outcome.SUCCEEDED, reference="INV-1")
+    own = record(1, key=key_of("402"))
+    made_at = (database_now() - timedelta(hours=1)).isoformat()
+    HELD.pages = [[record(7, key="order/77", total="250.00", created_at=made_at), own]]
+    listed.run()
+    HELD.pages = [[own]]
+    case = Item.objects.get(operation=None).case
+    assert case is not None
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            actions.assign(case.uid, actor="bob", to="ann")
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # its item is written, and not yet committed
+            running = in_thread(listed.run, pool)
+            until_somebody_waits(database, running)
+        run, _ = running.result(60)
+    case.refresh_from_db()
+    assert (run.state, run.gone.count(), case.assignee) == ("done", 1, "ann")
+    assert case.closed_at is not None and not Item.objects.filter(operation=None).exists()
