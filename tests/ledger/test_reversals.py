@@ -17,9 +17,11 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 from django.db.models import F
 
@@ -409,6 +411,15 @@ def test_above_the_limit_of_what_goes_two_people_choose(several: Several) -> Non
     two = {who: actions.together(beside, who).takes_two for who in ("ann", "eve")}
     assert two == {"ann": True, "eve": False}, "what ann let go alone counts where she closes another"
     assert isinstance(several.choose(several(2, "600.00")), Approval), "with the one before, it is above"
+    # Two hands of one, of whom one has the account and the other the name that it had: it counts once.
+    older = User.objects.create(username="zoe")
+    assert isinstance(several.choose(several.looked(several(2, "400.00"), "zoe"), actor="zoe"), Choice)
+    User.objects.filter(pk=older.pk).update(username="anna")
+    User.objects.create(username="zoe")
+    said: dict[str, Any] = {"actor": "anna", "reason": "On leave.", "command_id": uuid.uuid4()}
+    now = several.clock.now()
+    actions.name_deputy("anna", "zoe", starts_at=now, ends_at=now + timedelta(days=1), **said)
+    assert isinstance(several.choose(several.looked(several(2, "600.00"), "anna"), actor="anna"), Choice)
     again = several(2, "2000.00")
     request = several.choose(again)
     assert isinstance(request, Approval)
