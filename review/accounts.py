@@ -19,6 +19,7 @@ from reconcile.models import Proposal
 from reconcile.proposals import actions as proposals
 from review import access, cases, sessions
 from review.access import require
+from review.models import Bulk
 from review.second_factor import KINDS, needed
 
 OWN = "Another administrator resets yours, or manage.py person does."
@@ -230,6 +231,7 @@ def _open(user: User) -> list[str]:
     name, now = user.get_username(), database_now()
     asked = Approval.objects.waiting(now).filter(maker=name).count()
     asked += Proposal.objects.waiting(now).filter(maker=name).count()
+    asked += Bulk.objects.waiting(now).filter(maker=name).count()
     cases = Case.objects.open().filter(assignee=name).count()
     permits = Permit.objects.open().filter(actor=name).count()
     counted = (

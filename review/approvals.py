@@ -11,7 +11,6 @@ from ledger.rules.approvals import OVERRIDES
 from reconcile.models import Proposal
 from review import access, asked, queue, wording
 from review.models import Bulk
-from review.models.bulk import Status
 from review.row import Row, rows
 
 SHOWN = 100
@@ -83,7 +82,6 @@ def lately() -> list[tuple[Approval, str, tuple[str, str, str]]]:
 
 def figure() -> str:
     """Return how many requests are open, as the list counts them; nothing where there are none."""
-    asks, changes = (rows.objects.waiting(TieoutNow()).values("uid") for rows in (Approval, Proposal))
-    lists = Bulk.objects.filter(status=Status.ASKED).values("uid")
-    count = asks.union(changes, lists, all=True)[: SHOWN + 1].count()
+    asks, *others = (rows.objects.waiting(TieoutNow()).values("uid") for rows in (Approval, Proposal, Bulk))
+    count = asks.union(*others, all=True)[: SHOWN + 1].count()
     return f"{SHOWN}+" if count > SHOWN else str(count or "")

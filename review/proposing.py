@@ -87,7 +87,7 @@ def _title(proposal: Proposal) -> str:
     return f"{verb} {proposal.title} the role of {proposal.data['role']}"
 
 
-def waiting(person: User, now: datetime) -> list[Proposed]:
+def waiting(person: User, now: datetime, *, most: int = SHOWN) -> list[Proposed]:
     """Return the open proposals, those that lapse first at the top."""
-    found = Proposal.objects.waiting(now).defer("meant_sealed").order_by("expires_at")[:SHOWN]
+    found = Proposal.objects.waiting(now).defer("meant_sealed").order_by("expires_at")[:most]
     return [of(one, person, now, whole=False) for one in found]

@@ -23,12 +23,14 @@ from review import (
     instants,
     narrowing,
     pausing,
+    proposing,
     queue,
     since,
     troubles,
     wording,
 )
 from review.ages import Ages, Part
+from review.bulk import controls, listing
 from review.filters import Filter
 from review.models import Item
 from review.place import carry
@@ -53,6 +55,7 @@ class Ask:
     title: str
     address: str
     asks: str
+    expires_at: datetime
     until: str
     mine: bool
 
@@ -84,7 +87,7 @@ class Today:
     def of(cls, person: User, now: datetime) -> Self:
         """Read it for one person."""
         pauses = pausing.open_pauses()
-        held = _ages(now)
+        held, asked_now = _ages(now), approvals.figure()
         return cls(
             now=now,
             runs=expected.read(now, paused={one.destination_id for one in pauses if not one.callers_only}),
@@ -93,8 +96,8 @@ class Today:
             mine=_count(replace(MINE, reader=access.reader(person)), now),
             snoozed=_count(SNOOZED, now),
             repeated=_repeated(),
-            asks=_asks(person, now),
-            asked=approvals.figure(),
+            asks=_asks(person, now) if asked_now else [],
+            asked=asked_now,
             ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],
             without_amount=sum(part.count for part in held.get("", [])),
             since=since.read(person, now),
@@ -143,17 +146,48 @@ def _repeated() -> str:
 
 
 def _asks(person: User, now: datetime) -> list[Ask]:
-    """Return the open requests for a second person that lapse first."""
+    """Return the open requests for a second person that lapse first: of operations, of rules, of lists."""
     found = Approval.objects.waiting(now).defer("meant_sealed").order_by("expires_at", "pk")
-    return [
+    of_one = [
         Ask(
             title=wording.title(approval.operation),
             address=reverse("operation", args=[approval.operation.uid]),
             asks=f"{asked.maker(approval)} asks {asked.asks(approval)}",
+            expires_at=approval.expires_at,
             until=instants.instant(approval.expires_at, now),
             mine=approval.is_by(person.pk, person.get_username()),
         )
         for approval in found.select_related("operation__operation_type__destination")[:APPROVALS]
+    ]
+    others = [*_of_rules(person, now), *_of_lists(person, now)]
+    return sorted([*of_one, *others], key=lambda ask: ask.expires_at)[:APPROVALS]
+
+
+def _of_rules(person: User, now: datetime) -> list[Ask]:
+    return [
+        Ask(
+            title=one.title,
+            address=reverse("proposal", args=[one.proposal.uid]),
+            asks=f"{one.maker} proposes it",
+            expires_at=one.proposal.expires_at,
+            until=instants.instant(one.proposal.expires_at, now),
+            mine=one.proposal.maker == person.get_username(),
+        )
+        for one in proposing.waiting(person, now, most=APPROVALS)
+    ]
+
+
+def _of_lists(person: User, now: datetime) -> list[Ask]:
+    return [
+        Ask(
+            title=f"Bulk action {bulk.pk}",
+            address=reverse("bulk", args=[bulk.uid]),
+            asks=f"{bulk.maker} asks to {controls.phrase(bulk)}",
+            expires_at=bulk.counts_until or now,
+            until=instants.instant(bulk.counts_until or now, now),
+            mine=bulk.maker_account == person.pk,
+        )
+        for bulk in listing.asked()[:APPROVALS]
     ]
 
 

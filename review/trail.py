@@ -94,6 +94,7 @@ _DID = {
     "bulk_started": "confirmed it.",
     "bulk_approved": "approved it.",
     "bulk_refused": "refused it.",
+    "bulk_lapsed": "cancelled it.",
     "bulk_paused": "paused it.",
     "bulk_resumed": "resumed it.",
     "bulk_stopped": "stopped it.",

@@ -22,8 +22,10 @@ REASON_MAX = 900
 """An item's events add where it comes from."""
 COUNTS_FOR = timedelta(hours=1)
 """How long a frozen list may be confirmed."""
-ASKED_FOR = timedelta(days=1)
-"""How long a second person may answer."""
+LAPSED = "Nobody answered within a day: it has to be frozen and asked again."
+ABOVE_BY_NOW = (
+    "Its sum is above the limit by now, and nobody has approved it: cancel it, and freeze what is left."
+)
 POLICY = "policy"
 
 
@@ -87,8 +89,6 @@ def approve(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> 
         fresh, word = said
         _answerable(fresh, word, person)
         now = database_now()
-        if fresh.asked_at is not None and now > fresh.asked_at + ASKED_FOR:
-            raise NotNow("Nobody answered within a day: it has to be frozen and asked again.")
         fresh.approved_by, fresh.approved_at, fresh.starts_at = word.actor, now, now + UNDO
         _begin(fresh, word, kind="bulk_approved")
 
@@ -106,6 +106,8 @@ def refuse(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> N
 def _answerable(bulk: Bulk, word: BulkWord, person: User) -> None:
     if bulk.status != Status.ASKED:
         raise NotNow(f"It is answered already: {_answered(bulk, word)}")
+    if bulk.counts_until is None or database_now() >= bulk.counts_until:
+        raise NotNow(LAPSED)
     if bulk.maker_account == person.pk or bulk.maker == person.get_username():
         raise NotNow("You asked for it yourself: a second person decides.")
     if one_hand(bulk, person):
@@ -147,6 +149,8 @@ def resume(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> N
             fresh, word = said
             if fresh.status not in (Status.PAUSED, Status.STOPPED):
                 raise NotNow(f"It neither paused nor stopped: {Status(fresh.status).label.lower()}.")
+            if not fresh.approved_by and takes_two(fresh):  # a limit was lowered meanwhile
+                raise NotNow(ABOVE_BY_NOW)
             _move(fresh, Status.RUNNING, word.actor, word.reason, kind="bulk_resumed", command_id=command_id)
 
 
@@ -167,6 +171,16 @@ def stop(bulk_id: int, why: str) -> None:
     if bulk.status == Status.RUNNING:
         bulk.why = why[:500]
         _move(bulk, Status.STOPPED, POLICY, why, kind="bulk_stopped")
+
+
+def lapse() -> None:
+    """Cancel what nobody answered in time: nothing of it is done, and whoever still wants it asks anew."""
+    for pk in Bulk.objects.lapsed(database_now()).values_list("pk", flat=True):
+        with transaction.atomic():
+            bulk = Bulk.objects.select_for_update(no_key=True).get(pk=pk)
+            if bulk.status == Status.ASKED:
+                bulk.why, bulk.ended_at = LAPSED, database_now()
+                _move(bulk, Status.CANCELLED, POLICY, LAPSED, kind="bulk_lapsed")
 
 
 def finish(bulk_id: int) -> bool:

@@ -1,8 +1,11 @@
 """What comes of an item: said once, and where it was not foreseen, everything stops."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
 from ledger.destinations import lookups
@@ -10,6 +13,7 @@ from ledger.models import Lookup, Operation, TieoutNow, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.facts import Sentence
 from ledger.rules.states import Verdict
+from ledger.worker.words import in_words
 from review import wording
 from review.bulk import commanding
 from review.checking import LONGEST_S
@@ -17,6 +21,8 @@ from review.instants import say
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome
 
+log = logging.getLogger(__name__)
+UNFORESEEN = "It ended in an error that nobody foresaw ({}): look at it by itself."
 PATIENCE_S = 10.0
 """How long a look-up waits for room at a destination that is called only so fast."""
 WRONG = (Verdict.DIFFERS, Verdict.SEVERAL, Verdict.COULD_NOT_LOOK)
@@ -32,12 +38,29 @@ def finish(
     **fields: Any,
 ) -> None:
     """Say what came of an item, unless it was said; at a surprise, stop in the same transaction."""
+    if surprised:
+        fields["surprised_at"] = TieoutNow()
     with transaction.atomic():
         left = BulkItem.objects.filter(pk=item.pk, outcome="")
-        if surprised and left.exists():
+        said = left.update(outcome=outcome, why=why[:500], seen=seen, done_at=TieoutNow(), **fields)
+        if said and surprised:  # the item first: once it has stopped, none is acted on
             commanding.stop(item.bulk_id, f"{wording.name(item.operation)}: {why}")
-            fields["surprised_at"] = TieoutNow()
-        left.update(outcome=outcome, why=why[:500], seen=seen, done_at=TieoutNow(), **fields)
+
+
+@contextmanager
+def watched(item: BulkItem) -> Iterator[None]:
+    """Hold an item that ends in an error which nobody foresaw, and stop: each step would meet it again.
+
+    A database that is away, or a deadlock, is none of its own: the next step goes on.
+    """
+    try:
+        yield
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, somebody must see it
+        words = told(error) if isinstance(error, TieoutError) else UNFORESEEN.format(type(error).__name__)
+        log.error("Bulk action item %s: %s", item, in_words(error))  # noqa: TRY400 - a trace carries values
+        finish(item, Outcome.HELD, words, surprised=True)
 
 
 def surprise(item: BulkItem, why: str) -> None:

@@ -1,6 +1,6 @@
 """One bulk action as its page shows it: its counts, sums, items and what this person may do; read once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -9,15 +9,17 @@ from urllib.parse import parse_qsl
 
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, Sum
-from django.urls import reverse
+from django.db.models.functions import Abs
 
 from ledger.models import Event, Operation, database_now
 from ledger.rules.leaves import Action
 from review import access, amounts, approvers, filters, queue, row, trail, wording
 from review.bulk import commanding, freezing
+from review.bulk.controls import Control, controls, doing
+from review.bulk.counting import Counts, counts, mark, spaced
+from review.bulk.foreseeing import foreseen
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
-from review.reading import RIGHT
 from review.wording import Badge
 
 SHOWN = 100
@@ -33,6 +35,7 @@ _BADGES = {
 }
 _OUTCOMES = {
     Outcome.VERIFIED: Badge("completed", "Verified", "completed"),
+    Outcome.UNSEEN: Badge("pending", "Done, not seen", "unchecked"),
     Outcome.HELD: Badge("uncertain", "Held", "uncertain"),
     Outcome.REFUSED: Badge("failed", "Refused", "failed"),
 }
@@ -44,30 +47,11 @@ SHOWS: Mapping[str, tuple[str, Q]] = {
     "open": ("Open to it", Q(may=True)),
     "closed": ("Not open", Q(may=False)),
     Outcome.VERIFIED: ("Verified", Q(outcome=Outcome.VERIFIED)),
+    Outcome.UNSEEN: ("Done, not seen", Q(outcome=Outcome.UNSEEN)),
     Outcome.HELD: ("Held", Q(outcome=Outcome.HELD)),
     Outcome.REFUSED: ("Refused", Q(outcome=Outcome.REFUSED)),
     "left": ("Left", Q(outcome="")),
 }
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Where the items stand: every one in exactly one place, read off the rows in one question."""
-
-    frozen: int
-    unread: int
-    open: int
-    closed: int
-    verified: int
-    held: int
-    refused: int
-    left: int
-    under_way: int
-
-    @property
-    def ties(self) -> bool:
-        """Say whether they add up to what was frozen."""
-        return self.verified + self.held + self.refused + self.left == self.frozen
 
 
 @dataclass(frozen=True)
@@ -94,17 +78,6 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Control:
-    """One thing to say about it: where it is sent, its words, and why not, where that is so."""
-
-    url: str
-    way: str
-    words: str
-    why_not: str = ""
-    primary: bool = False
-
-
-@dataclass(frozen=True)
 class Page:
     """Everything that the page of one bulk action says, as of `now`."""
 
@@ -115,7 +88,8 @@ class Page:
     places: list[str]
     new: int
     two: bool
-    second: str
+    foreseen: list[str]
+    """What will happen, in the order in which it does."""
     items: list[Item]
     show: str
     after: int
@@ -133,7 +107,8 @@ class Page:
     def verdict(self) -> str:
         """How far it is, by what was seen at the destination."""
         at = self.counts
-        return f"{self.badge.words}: {spaced(at.verified)} of {spaced(at.open)} verified there"
+        unseen = f", {spaced(at.unseen)} done that cannot be looked up" if at.unseen else ""
+        return f"{self.badge.words}: {spaced(at.verified)} of {spaced(at.open)} verified there{unseen}"
 
     @property
     def state(self) -> str:
@@ -174,8 +149,7 @@ class Page:
     @property
     def mark(self) -> str:
         """Tells two readings apart that a person would see as different."""
-        at = self.counts
-        return f"{self.bulk.status}-{at.unread}-{at.verified}-{at.held}-{at.refused}-{at.under_way}"
+        return mark(self.bulk, self.counts)
 
     @property
     def button(self) -> str:
@@ -188,17 +162,13 @@ class Page:
         at, here = self.counts, self.show
         names = ("open", "closed") if self.preview else _AFTER
         parts = [("", at.frozen), *((name, getattr(at, name)) for name in names)]
+        parts = [part for part in parts if part[1] or part[0] != Outcome.UNSEEN]
         return [
             (SHOWS[name][0], f"?show={name}" if name else "?", count, name == here) for name, count in parts
         ]
 
-    @property
-    def foreseen(self) -> list[str]:
-        """What will happen, in the order in which it does."""
-        return list(_foreseen(self.bulk, self.counts, two=self.two, second=self.second))
 
-
-_AFTER = (str(Outcome.VERIFIED), str(Outcome.HELD), str(Outcome.REFUSED), "left")
+_AFTER = (str(Outcome.VERIFIED), str(Outcome.UNSEEN), str(Outcome.HELD), str(Outcome.REFUSED), "left")
 
 
 def badge(bulk: Bulk) -> Badge:
@@ -215,34 +185,6 @@ def name(bulk: Bulk) -> str:
     }[Action(bulk.action)]
 
 
-def doing(action: Action, count: int) -> str:
-    """Say what is done with how many."""
-    many = spaced(count)
-    return {
-        Action.CHECK: f"Check {many} now",
-        Action.SEND_AGAIN: f"Send {many} again",
-        Action.DID_NOT_HAPPEN: f"Close {many}: they did not happen",
-    }[action]
-
-
-def spaced(count: int) -> str:
-    """Write a count with its thousands apart."""
-    return f"{count:,}".replace(",", " ")
-
-
-def counts(bulk: Bulk) -> Counts:
-    """Count the items of a bulk action by where they stand."""
-    found = BulkItem.objects.filter(bulk=bulk).aggregate(
-        unread=Count("pk", filter=Q(may=None)),
-        open=Count("pk", filter=Q(may=True)),
-        closed=Count("pk", filter=Q(may=False)),
-        left=Count("pk", filter=Q(outcome="")),
-        under_way=Count("pk", filter=Q(outcome="", acted_at__isnull=False)),
-        **{str(one): Count("pk", filter=Q(outcome=one)) for one in Outcome.values},
-    )
-    return Counts(frozen=bulk.frozen, **found)
-
-
 def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
     """Read what the page of a bulk action says to this person."""
     now, at = database_now(), counts(bulk)
@@ -251,7 +193,9 @@ def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
     shown = list(items.order_by("number")[: SHOWN + 1])
     preview, mine = bulk.status == Status.PREVIEW, bulk.maker == person.get_username()
     told = Event.objects.filter(operation=None, data__bulk=str(bulk.uid))
-    two = bulk.status in (Status.PREVIEW, Status.ASKED) and at.unread == 0 and commanding.takes_two(bulk)
+    waits = bulk.status in (Status.PREVIEW, Status.ASKED)
+    two = waits and at.unread == 0 and commanding.takes_two(bulk)
+    second = approvers.second_person(person) if two else ""
     return Page(
         bulk=bulk,
         now=now,
@@ -260,12 +204,12 @@ def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
         places=_places(bulk),
         new=freezing.new_since(bulk, access.reader(person)) if preview and mine and not at.unread else 0,
         two=two,
-        second=approvers.second_person(person) if two else "",
+        foreseen=list(foreseen(bulk, at, second=second)) if waits else [],
         items=_items(shown[:SHOWN], bulk, now),
         show=show,
         after=after,
         more=shown[SHOWN - 1].number if len(shown) > SHOWN else 0,
-        controls=_controls(bulk, person, at),
+        controls=controls(bulk, person, at, now),
         trail=[trail.line(event, there="") for event in told.order_by("id")],
     )
 
@@ -275,9 +219,9 @@ def _totals(bulk: Bulk) -> list[Total]:
         bulk.items.values("operation__currency")
         .annotate(
             count=Count("pk"),
-            amount=Sum("operation__amount"),
+            amount=Sum(Abs("operation__amount")),
             open_count=Count("pk", filter=Q(may=True)),
-            open_amount=Sum("operation__amount", filter=Q(may=True)),
+            open_amount=Sum(Abs("operation__amount"), filter=Q(may=True)),
         )
         .order_by("operation__currency")
     )
@@ -330,59 +274,6 @@ def _so_far(item: BulkItem, bulk: Bulk) -> str:
     if item.acted_at is not None:
         return "Allowed; not seen there yet."
     return "Checked: it may go." if item.ready_at is not None else ""
-
-
-def _foreseen(bulk: Bulk, at: Counts, *, two: bool, second: str) -> Iterator[str]:
-    if bulk.action == Action.CHECK:
-        yield "Each is looked up there. Nothing is sent, and nothing is decided."
-    else:
-        yield "First each is checked, as you. What its check does not allow is left out, and stops the rest."
-    if bulk.action == Action.SEND_AGAIN:
-        yield "Then five are sent, and looked up there. Once these are seen there the others follow."
-    elif bulk.action == Action.DID_NOT_HAPPEN:
-        yield "Then five are closed, and after them the others. Above a limit, each asks a second person."
-    yield "At the first surprise it stops: it differs, is there twice, is refused, or nobody could look."
-    if at.closed:
-        yield f"{spaced(at.closed)} of {spaced(at.frozen)} are not open to it and stay as they are: see why."
-    if two:
-        yield f"Its sum is above the limit: it needs {second}."
-
-
-def _controls(bulk: Bulk, person: User, at: Counts) -> list[Control]:
-    """Return what can be said now; the first is what is usual."""
-    lacks = "" if access.may(person, RIGHT[Action(bulk.action)]) else access.lacking(person)
-    words = doing(Action(bulk.action), at.open)
-    match Status(bulk.status):
-        case Status.PREVIEW:
-            why_not = lacks or _not_yet(bulk, person, at)
-            ways = [("start", words, why_not)]
-        case Status.ASKED:
-            second = "" if access.may(person, "approve") else access.lacking(person)
-            if bulk.maker_account == person.pk:
-                second = "You asked for it yourself: a second person decides."
-            elif commanding.one_hand(bulk, person):
-                second = f"You stand in for {bulk.maker}, or they for you: a third person decides."
-            ways = [("approve", f"Approve: {words}", second), ("refuse", "Refuse", second)]
-            ways += [("cancel", "Cancel", lacks)]
-        case Status.RUNNING:
-            ways = [("pause", "Pause", lacks), ("cancel", "Cancel the rest", lacks)]
-        case Status.PAUSED | Status.STOPPED:
-            ways = [("resume", "Resume", lacks), ("cancel", "Cancel the rest", lacks)]
-        case _:
-            ways = []
-    at_first = ("start", "approve", "resume")
-    return [
-        Control(reverse(f"bulk-{way}", args=[bulk.uid]), way, said, why_not, primary=way in at_first)
-        for way, said, why_not in ways
-    ]
-
-
-def _not_yet(bulk: Bulk, person: User, at: Counts) -> str:
-    if bulk.maker != person.get_username():
-        return f"It is {bulk.maker}’s list: freeze one of your own."
-    if at.unread:
-        return f"It is still being read: {spaced(at.frozen - at.unread)} of {spaced(at.frozen)}."
-    return "" if at.open else "Nothing of it is open to this."
 
 
 def source_words(bulk: Bulk) -> str:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -22,7 +23,7 @@ from ledger.rules.leaves import SITTING, Action, leaves
 from ledger.rules.states import State, Verdict
 from review import access
 from review.bulk import commanding, freezing, settling
-from review.bulk.items import WRONG, again, finish, found, look, told
+from review.bulk.items import WRONG, again, finish, found, look, told, watched
 from review.instants import say
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
@@ -39,7 +40,9 @@ FRESH = SITTING - timedelta(seconds=30)
 """How old a check may be when the action follows; an older one is made again."""
 PLACE = 0x7469650C
 """Our number among PostgreSQL's advisory locks; the second one is the bulk action's."""
-RUNS = "SELECT FROM review_bulk WHERE id = %s AND status = 'running' AND starts_at <= tieout_now() FOR SHARE"
+RUNS = """
+SELECT FROM review_bulk WHERE id = %s AND status = 'running' AND starts_at <= tieout_now() FOR NO KEY UPDATE
+"""
 
 
 def carry_on(bulk_id: int, *, within_s: float = STEP_S) -> bool:
@@ -111,7 +114,8 @@ def _each(items: QuerySet[BulkItem], do: Callable[[BulkItem, Bulk], None], bulk:
     for item in items:
         if not Bulk.objects.filter(pk=bulk.pk, status=Status.RUNNING).exists():
             break
-        do(item, bulk)
+        with watched(item):
+            do(item, bulk)
         done = True
     return done
 
@@ -160,18 +164,12 @@ def _check(item: BulkItem, bulk: Bulk) -> None:
     wrong, canary = lookup.verdict in WRONG, _first_five(bulk)
     surprised = wrong and (canary or lookup.verdict != item.foreseen)
     with transaction.atomic():
-        if not surprised and not _runs(bulk):
+        runs = _runs(bulk)
+        if not surprised and not runs:
             return
-        finish(
-            item,
-            Outcome.HELD if wrong else Outcome.VERIFIED,
-            found(lookup, item.operation),
-            seen=lookup,
-            surprised=surprised,
-            acted_at=TieoutNow(),
-            command_id=command_id,
-            canary=canary,
-        )
+        acted: dict[str, Any] = {"acted_at": TieoutNow(), "canary": canary} if runs else {}
+        outcome, why = Outcome.HELD if wrong else Outcome.VERIFIED, found(lookup, item.operation)
+        finish(item, outcome, why, seen=lookup, surprised=surprised, command_id=command_id, **acted)
 
 
 def _make_ready(item: BulkItem, bulk: Bulk) -> None:
@@ -241,15 +239,12 @@ def _end(item: BulkItem, bulk: Bulk) -> None:
     if asked is not None:
         finish(item, Outcome.HELD, "A second person is asked about it.", command_id=command_id)
         return
-    finish(
-        item,
-        Outcome.VERIFIED,
-        "It did not happen: closed.",
-        seen=item.looked,
-        acted_at=TieoutNow(),
-        command_id=command_id,
-        canary=_first_five(bulk),
-    )
+    acted: dict[str, Any] = {"acted_at": TieoutNow(), "canary": _first_five(bulk), "command_id": command_id}
+    if item.looked is None:
+        there = item.operation.operation_type.destination.title
+        finish(item, Outcome.UNSEEN, f"Closed on {bulk.maker}’s word: {there} cannot be checked.", **acted)
+    else:
+        finish(item, Outcome.VERIFIED, "It did not happen: closed.", seen=item.looked, **acted)
 
 
 ACT: dict[Action, Callable[[BulkItem, Bulk], None]] = {

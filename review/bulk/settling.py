@@ -10,7 +10,7 @@ from ledger import actions
 from ledger.models import Permit, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.states import State, Verdict
-from review.bulk.items import WRONG, again, finish, found, look, surprise, told
+from review.bulk.items import WRONG, again, finish, found, look, surprise, told, watched
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
 
@@ -37,7 +37,8 @@ def settle(bulk: Bulk) -> bool:
     lately = Q(looked_at__gt=now - PAUSE, looked_at__gte=F("acted_at"))
     for item in under_way.filter(over).exclude(lately)[:AT_ONCE]:
         moved = True
-        _settle(item, bulk)
+        with watched(item):
+            _settle(item, bulk)
     return moved
 
 
@@ -79,7 +80,7 @@ def _verify(item: BulkItem, bulk: Bulk) -> None:
     kind = item.operation.operation_type
     if not kind.has_lookup:
         why = f"By its own answer: {kind.destination.title} cannot be checked."
-        finish(item, Outcome.VERIFIED, why)
+        finish(item, Outcome.UNSEEN, why)
         return
     try:
         lookup = look(item, bulk)

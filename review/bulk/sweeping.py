@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django_q.tasks import async_task
 
 from ledger.models import TieoutNow, database_now
-from review.bulk import freezing
+from review.bulk import commanding, freezing
 from review.models import Bulk
 
 TASK = "review.bulk.tasks.carry_on"
@@ -19,6 +19,7 @@ AGAIN = timedelta(seconds=5)
 def sweep() -> int:
     """Nudge the bulk action that has waited longest for a step, one at a time; returns how many."""
     freezing.forget_old()
+    commanding.lapse()
     now = database_now()
     busy = Q(nudged_at__gt=now - AGAIN)
     with_work = Bulk.objects.with_work(now)

@@ -185,7 +185,7 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("bulk", "number"), name="bulkitem_number"),
                     models.UniqueConstraint(fields=("bulk", "operation"), name="bulkitem_once"),
                     models.CheckConstraint(
-                        condition=models.Q(("outcome__in", ["", "held", "refused", "verified"])),
+                        condition=models.Q(("outcome__in", ["", "held", "refused", "unseen", "verified"])),
                         name="bulkitem_outcome_known",
                     ),
                     models.CheckConstraint(

@@ -1,7 +1,7 @@
 """Bulk actions: a frozen list of operations, what somebody wants done with each, and what came of it."""
 
 import uuid
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import models
@@ -15,6 +15,8 @@ MOST = 20_000
 PER_MINUTE_MOST = 100_000
 ACTIONS = (Action.CHECK, Action.SEND_AGAIN, Action.DID_NOT_HAPPEN)
 """What can be done with many at once; everything else is decided one by one."""
+ASKED_FOR = timedelta(days=1)
+"""How long a second person may answer; the database holds to it, too."""
 
 
 class Status(models.TextChoices):
@@ -34,6 +36,8 @@ class Outcome(models.TextChoices):
 
     VERIFIED = "verified"
     """The destination was asked afterwards, and holds what it should."""
+    UNSEEN = "unseen"
+    """Done by its own answer, or closed on somebody's word, where nobody can look."""
     HELD = "held"
     """A person decides about it by itself."""
     REFUSED = "refused"
@@ -42,6 +46,14 @@ class Outcome(models.TextChoices):
 
 class BulkQuerySet(models.QuerySet["Bulk"]):
     """Questions about bulk actions."""
+
+    def waiting(self, now: datetime | TieoutNow) -> Self:
+        """Requests for a second person that still count; the others lapse, also before that is noted."""
+        return self.filter(status=Status.ASKED, asked_at__gt=now - ASKED_FOR)
+
+    def lapsed(self, now: datetime) -> Self:
+        """Requests that nobody answered in time."""
+        return self.filter(status=Status.ASKED, asked_at__lte=now - ASKED_FOR)
 
     def with_work(self, now: datetime) -> Self:
         """Bulk actions for which a step would do something, or may."""
@@ -124,6 +136,11 @@ class Bulk(models.Model):
 
     def __str__(self) -> str:
         return f"bulk action {self.pk}"
+
+    @property
+    def counts_until(self) -> datetime | None:
+        """Until when a second person may answer; None where none was asked."""
+        return self.asked_at and self.asked_at + ASKED_FOR
 
     def said(self, item: "BulkItem") -> str:
         """Return the reason that an item's events carry: the person's own, and where it comes from."""

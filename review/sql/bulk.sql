@@ -68,7 +68,7 @@ BEGIN
        (NEW.uid, NEW.action, NEW.maker, NEW.maker_account, NEW.source, NEW.picked, NEW.frozen, NEW.frozen_at)
        OR OLD.status <> 'preview' AND (OLD.reason, OLD.per_minute) IS DISTINCT FROM (NEW.reason, NEW.per_minute)
        OR OLD.approved_by <> '' AND OLD.approved_by <> NEW.approved_by
-       OR OLD.starts_at <> NEW.starts_at THEN
+       OR OLD.asked_at <> NEW.asked_at OR OLD.starts_at <> NEW.starts_at THEN
         RAISE EXCEPTION 'what a bulk action is does not change' USING ERRCODE = 'check_violation';
     END IF;
     NEW.approved_account := CASE WHEN OLD.approved_by <> '' THEN OLD.approved_account
@@ -91,6 +91,9 @@ BEGIN
     IF OLD.approved_by = '' AND NEW.approved_by <> ''
        AND ledger_one_hand(NEW.maker_account, NEW.approved_account, NEW.frozen_at, tieout_now()) THEN
         RAISE EXCEPTION 'nobody approves what who they stand in for has asked' USING ERRCODE = 'check_violation';
+    END IF;
+    IF OLD.approved_by = '' AND NEW.approved_by <> '' AND NEW.asked_at <= tieout_now() - interval '1 day' THEN
+        RAISE EXCEPTION 'a request that nobody answered within a day has lapsed' USING ERRCODE = 'check_violation';
     END IF;
     IF NEW.status = 'done' AND EXISTS (SELECT FROM review_bulkitem WHERE bulk_id = NEW.id AND outcome = '') THEN
         RAISE EXCEPTION 'a bulk action is done when nothing is left' USING ERRCODE = 'check_violation';
@@ -147,6 +150,12 @@ BEGIN
     IF NEW.outcome = 'verified' AND NOT review_bulkitem_verified(of, NEW) THEN
         RAISE EXCEPTION 'an item is verified by a look-up of its own' USING ERRCODE = 'check_violation';
     END IF;
+    IF NEW.outcome = 'unseen' AND (of.action = 'check' OR NEW.acted_at IS NULL OR EXISTS (
+        SELECT FROM ledger_operation AS o JOIN ledger_operationtype AS t ON t.id = o.operation_type_id
+        WHERE o.id = NEW.operation_id AND t.calls ? 'lookup'
+    )) THEN
+        RAISE EXCEPTION 'what can be looked up is not done unseen' USING ERRCODE = 'check_violation';
+    END IF;
     RETURN NEW;
 END $$;
 
@@ -168,17 +177,17 @@ BEGIN
     END IF;
 END $$;
 
--- Where its type can be looked up: by a look-up of that operation that was made since the bulk action took effect.
+-- By a look-up of that operation, made since the bulk action took effect, that found what the action comes to: sent, it is
+-- there; closed, it is not, or was declined there; checked, either.
 CREATE FUNCTION review_bulkitem_verified(of review_bulk, item review_bulkitem) RETURNS boolean LANGUAGE sql STABLE
     SET search_path = public, pg_temp AS $$
-    SELECT CASE WHEN item.seen_id IS NULL THEN NOT EXISTS (
-        SELECT FROM ledger_operation AS o JOIN ledger_operationtype AS t ON t.id = o.operation_type_id
-        WHERE o.id = item.operation_id AND t.calls ? 'lookup'
-    ) ELSE EXISTS (
+    SELECT EXISTS (
         SELECT FROM ledger_lookup AS l
-        WHERE l.id = item.seen_id AND l.operation_id = item.operation_id AND l.verdict IN ('one_match', 'absent')
-            AND l.asked_at >= of.starts_at
-    ) END
+        WHERE l.id = item.seen_id AND l.operation_id = item.operation_id AND l.asked_at >= of.starts_at
+            AND (l.verdict = 'absent' AND of.action <> 'send_again'
+                OR l.verdict = 'one_match'
+                    AND (of.action <> 'did_not_happen' OR l.records @> '[{"standing": "failed"}]'))
+    )
 $$;
 
 CREATE TRIGGER bulkitem_guard BEFORE INSERT OR UPDATE OR DELETE ON review_bulkitem

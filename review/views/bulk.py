@@ -16,11 +16,12 @@ from ledger.rules.errors import TieoutError
 from ledger.rules.leaves import Action
 from review import access
 from review.access import people_only
-from review.bulk import commanding, freezing, listing, reading
+from review.bulk import commanding, counting, freezing, listing, reading
 from review.bulk.items import told
 from review.filters import Filter
 from review.forms import NOT_WHOLE, ReasonForm, fresh
 from review.models import Bulk
+from review.proving import to_prove
 from review.views.operation import UNCHANGED, SeeOther, person, wants_fragment
 
 
@@ -50,7 +51,8 @@ WAYS: dict[str, tuple[type[ReasonForm], Callable[..., None]]] = {
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Show the latest bulk actions."""
-    context = {"section": "bulk", "now": database_now(), "lines": listing.lately(person(request))}
+    lines, older = listing.lately(person(request), before=_number(request, "before"))
+    context = {"section": "bulk", "now": database_now(), "lines": lines, "older": older}
     return render(request, "review/bulks.html", context)
 
 
@@ -84,9 +86,9 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     bulk = get_object_or_404(Bulk, uid=uid)
     if not wants_fragment(request):
         return _page(request, bulk)
-    page = _read(request, bulk)
-    if request.GET.get("seen") == page.mark:
+    if request.GET.get("seen") == counting.mark(bulk, counting.counts(bulk)):
         return HttpResponse(status=UNCHANGED)
+    page = _read(request, bulk)
     context = {"page": page, "now": page.now, "moved": request.GET.get("status") != bulk.status}
     return render(request, "review/_bulk.html", context)
 
@@ -95,13 +97,15 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @require_POST
 def say(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
     """Do what a button says, once, and show the page again."""
-    bulk = get_object_or_404(Bulk, uid=uid)
+    bulk, here = get_object_or_404(Bulk, uid=uid), reverse("bulk", args=[uid])
+    if way == "approve" and (proof := to_prove(request, "approve", back=here)):
+        return proof
     kind, act = WAYS[way]
     form, refusal = kind(request.POST), ""
     if form.is_valid():
         try:
             act(bulk, person=person(request), **form.cleaned_data)
-            return SeeOther(reverse("bulk", args=[uid]))
+            return SeeOther(here)
         except TieoutError as error:
             refusal = told(error)
     elif "command_id" in form.errors:
@@ -111,9 +115,15 @@ def say(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
 
 
 def _read(request: HttpRequest, bulk: Bulk) -> reading.Page:
-    after = request.GET.get("after", "")
-    number = int(after) if after.isascii() and after.isdecimal() and len(after) < 9 else 0
-    return reading.read(bulk, person(request), show=request.GET.get("show", ""), after=number)
+    return reading.read(
+        bulk, person(request), show=request.GET.get("show", ""), after=_number(request, "after")
+    )
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    """Return a number of the address; nought where there is none."""
+    said = request.GET.get(name, "")
+    return int(said) if said.isascii() and said.isdecimal() and len(said) < 9 else 0
 
 
 def _page(

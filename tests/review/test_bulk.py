@@ -10,6 +10,7 @@
 | workers are killed, again and again             | each item is looked up and counted once                  |
 """
 
+import re
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -25,19 +26,21 @@ from ledger.models import Event, Operation, OperationType, Permit
 from ledger.rules.errors import NotNow
 from ledger.rules.leaves import Action
 from ledger.rules.states import State
+from review import approvals
 from review.access import NotAllowed
-from review.bulk import commanding, freezing, reading, running
+from review.bulk import commanding, counting, freezing, listing, reading, running, sweeping
 from review.filters import Filter
 from review.models import Bulk
 from tests import stories
 from tests.databases import Clock
-from tests.people import person
+from tests.people import browser_of, person
 from tests.processes import Spawn
 from tests.sandboxes import Sandbox
 from tests.stories import Durban
 from tests.workers import Worker, one_round, until
 
 FAST = 60_000
+LIMITED = {"due": "4h", "four_eyes_above": {"ZAR": "2000.00"}}
 NO = r"refused|frozen|is not read|said once|is verified|on record|stays|does not|nothing is left|denied"
 
 
@@ -89,7 +92,7 @@ def on(bulk: Bulk, durban: Durban | None = None) -> Counter[str]:
         durban.clock.advance(11)
     running.carry_on(bulk.pk, within_s=60)
     bulk.refresh_from_db()
-    counts = reading.counts(bulk)
+    counts = counting.counts(bulk)
     assert counts.ties, counts
     return Counter(bulk.items.values_list("outcome", flat=True))
 
@@ -165,6 +168,71 @@ def test_a_surprise_stops_it_before_anything_is_sent_and_cancelling_calls_back(
     assert (second.status, second.why) == ("stopped", "ann may no longer do this.")
 
 
+def test_a_check_that_surprises_is_said_once_and_so_is_an_error_that_nobody_foresaw(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    """Both stood as running, and asked the destination anew at every step."""
+    made = lost(durban, 2, 3, 4)
+    for _ in range(2):
+        written(sandbox, made[0].key)
+    looks = Event.objects.filter(kind="looked", reason__contains="bulk action")
+    bulk = started(frozen(Action.CHECK, *made))
+    assert on(bulk, durban) == {"held": 1, "": 2} == on(bulk)
+    assert bulk.status == "stopped" and "Order 2: Durban Books holds two invoices." in bulk.why
+    assert looks.count() == 1
+    OperationType.objects.filter(pk=durban.invoice.pk).update(calls={"lookup": 7, "submit": 7})
+    said(bulk, commanding.resume)
+    assert on(bulk, durban) == {"held": 2, "": 1}
+    assert bulk.status == "stopped" and "Order 3: The rules of invoice.create cannot be read" in bulk.why
+    assert looks.count() == 1
+
+
+def test_what_cannot_be_looked_up_is_done_and_not_verified(durban: Durban, sandbox: Sandbox) -> None:
+    made = [durban.tried(durban.invoiced(order), stories.REFUSED) for order in (2, 3)]
+    bulk = started(frozen(Action.SEND_AGAIN, made[0]))
+    on(bulk, durban)
+    item = bulk.items.get()
+    assert item.looked is not None and item.looked.verdict == "absent"
+    done = "UPDATE review_bulkitem SET done_at = tieout_now(), seen_id = looked_id, outcome = "
+    refused(sql, f"{done}'verified'", says="verified by a look-up")
+    refused(sql, f"{done}'unseen'", says="not done unseen")
+    calls = {name: call for name, call in durban.invoice.calls.items() if name != "lookup"}
+    OperationType.objects.filter(pk=durban.invoice.pk).update(calls=calls)
+    bulk = started(frozen(Action.SEND_AGAIN, made[1]))
+    on(bulk, durban)
+    durban.clock.advance(11)
+    one_round()
+    assert on(bulk, durban) == {"unseen": 1} and bulk.status == "done"
+
+
+def test_a_limit_that_is_lowered_meanwhile_is_said_before_it_goes_on(durban: Durban) -> None:
+    bulk = started(frozen(Action.SEND_AGAIN, *lost(durban, 2, 3)))
+    said(bulk, commanding.pause)
+    OperationType.objects.filter(pk=durban.invoice.pk).update(review=LIMITED)
+    with pytest.raises(NotNow, match="above the limit by now"):
+        said(bulk, commanding.resume)
+    assert "above the limit by now" in reading.read(bulk, person("ann")).controls[0].why_not
+
+
+def test_a_request_that_nobody_answers_in_a_day_lapses(durban: Durban) -> None:
+    OperationType.objects.filter(pk=durban.invoice.pk).update(review=LIMITED)
+    bulk = started(frozen(Action.SEND_AGAIN, *lost(durban, 2, 3)))
+    assert (bulk.status, approvals.figure(), listing.asked()) == ("asked", "1", [bulk])
+    bob = browser_of("bob")
+    assert re.search(rf'<a href="/bulk/{bulk.uid}/">Bulk action \d+</a>', bob.get("/").content.decode())
+    durban.clock.advance(timedelta(days=1))
+    assert (approvals.figure(), listing.asked()) == ("", [])
+    assert "Approvals due" not in bob.get("/").content.decode()
+    with pytest.raises(NotNow, match="Nobody answered within a day"):
+        said(bulk, commanding.approve, by="bob")
+    assert "Nobody answered within a day" in reading.read(bulk, person("bob")).controls[0].why_not
+    starts = {"status": "running", "starts_at": F("asked_at"), "approved_by": "bob"}
+    refused(Bulk.objects.filter(pk=bulk.pk).update, says="has lapsed", **starts)
+    sweeping.sweep()
+    bulk.refresh_from_db()
+    assert bulk.status == "cancelled" and Event.objects.get(kind="bulk_lapsed").actor == "policy"
+
+
 def test_what_goes_out_and_is_lost_again_stops_it_and_its_pace_holds(
     durban: Durban, sandbox: Sandbox
 ) -> None:
@@ -187,11 +255,12 @@ def test_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
     durban: Durban, sandbox: Sandbox
 ) -> None:
     """Known failures 44 and 45: self-approval in bulk; two approvers at once."""
-    durban.invoice.review = {"due": "4h", "four_eyes_above": {"ZAR": "2000.00"}}
+    durban.invoice.review = LIMITED
     durban.invoice.save(update_fields=["review"])
     made = lost(durban, 2, 3, 4)
     bulk = started(frozen(Action.DID_NOT_HAPPEN, *made, by="bob"), by="bob")
     assert bulk.status == "asked"
+    assert any("About 2 of them each ask" in line for line in reading.read(bulk, person("eve")).foreseen)
     with pytest.raises(NotNow, match="asked for it yourself"):
         said(bulk, commanding.approve, by="bob")
     with pytest.raises(NotAllowed):
@@ -227,7 +296,7 @@ def sql(statement: str, *values: bool | int) -> None:
 
 
 def refused(change: Callable[..., object], *values: Any, says: str = "", **named: Any) -> None:
-    with pytest.raises(IntegrityError, match=says), transaction.atomic():
+    with pytest.raises(IntegrityError, match=says or None), transaction.atomic():
         change(*values, **named)
 
 
@@ -280,7 +349,7 @@ def cancelled(durban: Durban, count: int) -> list[Operation]:
 
 def is_whole(bulk: Bulk) -> None:
     """Every item is verified, by one look-up of its own operation."""
-    counts = reading.counts(bulk)
+    counts = counting.counts(bulk)
     assert (counts.verified, counts.left, counts.frozen) == (bulk.frozen, 0, bulk.frozen)
     looks = Event.objects.filter(kind="looked", reason__contains=f"bulk action {bulk.pk}, item")
     assert looks.count() == looks.values("operation").distinct().count() == bulk.frozen
@@ -288,7 +357,7 @@ def is_whole(bulk: Bulk) -> None:
 
 
 def progress(bulk: Bulk, part: float) -> Callable[[], bool]:
-    return lambda: reading.counts(bulk).verified >= part * bulk.frozen
+    return lambda: counting.counts(bulk).verified >= part * bulk.frozen
 
 
 def test_whoever_is_killed_at_it_leaves_nothing_half_done_or_done_twice(
@@ -302,7 +371,7 @@ def test_whoever_is_killed_at_it_leaves_nothing_half_done_or_done_twice(
         for hand in hands:
             hand.kill()
             hand.wait()
-        assert reading.counts(bulk).ties
+        assert counting.counts(bulk).ties
     until(lambda: running.carry_on(bulk.pk, within_s=60), what="The turn of who was killed")
     assert Bulk.objects.get().status == "done"
     is_whole(bulk)
@@ -319,7 +388,7 @@ def test_the_worker_is_killed_again_and_again_and_goes_on(
         worker = Worker.started(spawn)
         until(progress(bulk, part), seconds=size, what="Progress")
         worker.kill()
-        assert reading.counts(bulk).ties
+        assert counting.counts(bulk).ties
     Worker.started(spawn)
     until(lambda: Bulk.objects.get(pk=bulk.pk).status == "done", seconds=size, what="Its end")
     is_whole(bulk)
@@ -336,7 +405,7 @@ def test_hundreds_that_were_lost_are_sent_once_whatever_is_killed(
         worker = Worker.started(spawn)
         until(progress(bulk, part), seconds=1200, what="Progress")
         worker.kill()
-        assert reading.counts(bulk).ties
+        assert counting.counts(bulk).ties
         durban.clock.advance(31)  # what was being sent is looked up
     Worker.started(spawn)
     until(lambda: Bulk.objects.get(pk=bulk.pk).status != "running", seconds=1200, what="Its end or a stop")
@@ -344,7 +413,7 @@ def test_hundreds_that_were_lost_are_sent_once_whatever_is_killed(
         if Bulk.objects.get(pk=bulk.pk).status == "stopped":  # what was killed at its send: a person looks
             said(bulk, commanding.resume)
         until(lambda: Bulk.objects.get(pk=bulk.pk).status != "running", seconds=1200, what="Its end")
-    counts = reading.counts(bulk)
+    counts = counting.counts(bulk)
     assert (bulk.frozen, counts.left) == (500, 0) and counts.ties
     assert {sandbox.effects(one.key) for one in made} <= {0, 1}
     seen = bulk.items.filter(outcome="verified").values_list("operation__key", flat=True)

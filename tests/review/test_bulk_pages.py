@@ -57,6 +57,20 @@ def test_a_list_is_frozen_read_and_confirmed_once(durban: stories.Durban) -> Non
     assert f"{bulk.pk}: Send again" in ann.get("/bulk/").content.decode()
 
 
+def test_sums_are_as_limits_count_them_and_older_lists_stay_within_reach(durban: stories.Durban) -> None:
+    """A refund of as much as an invoice made both come to nothing."""
+    durban.absent(700, "10.00")
+    durban.absent(701, "-10.00")
+    ann = browser_of("ann")
+    assert 'data-label="Their sum">20.00<' in shown(ann, previewed(ann))
+    for _ in range(20):
+        last = previewed(ann, "check")
+    first = last.pk - 20
+    page = ann.get("/bulk/").content.decode()
+    assert f"{first}: Send again" not in page and f'href="?before={first + 1}"' in page
+    assert f"{first}: Send again" in ann.get(f"/bulk/?before={first + 1}").content.decode()
+
+
 def test_a_poll_says_only_what_is_new_and_nothing_selected_is_said(durban: stories.Durban) -> None:
     durban.absent(483)
     ann = browser_of("ann")
@@ -69,7 +83,9 @@ def test_a_poll_says_only_what_is_new_and_nothing_selected_is_said(durban: stori
     said(ann, bulk, "start")
     (poll,) = re.findall(r'hx-get="([^"]+)"', shown(ann, bulk))
     poll = poll.replace("&amp;", "&")
-    assert ann.get(poll, headers={"HX-Request": "true"}).status_code == 204
+    with CaptureQueriesContext(connection) as queries:
+        assert ann.get(poll, headers={"HX-Request": "true"}).status_code == 204
+    assert len([one for one in queries if "review_bulk" in one["sql"]]) == 2, "the list itself is not read"
     said(ann, bulk, "pause")
     changed = ann.get(poll, headers={"HX-Request": "true"}).content.decode()
     assert "It is now paused." in changed and "hx-get" not in changed

@@ -10,6 +10,7 @@
 import json
 import uuid
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -17,6 +18,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from ledger.models import Event
+from reconcile.proposals.actions import propose_role
+from review.models import Bulk
 from tests import stories
 from tests.databases import Database
 from tests.people import browser_of, person
@@ -31,6 +34,7 @@ from tests.review.signing import (
     text,
     with_app,
 )
+from tests.review.test_every_door import APPROVE, DOORS
 
 
 @pytest.fixture(autouse=True)
@@ -192,5 +196,16 @@ def test_whoever_approves_has_shown_lately_who_they_are(durban: stories.Durban, 
     assert wrong.status_code == 200 and "incorrect" in text(wrong).lower()
     shown = bob.post(sent["Location"], {"password": "a long word for tests", "next": page})
     assert shown["Location"] == page and bob.get(page).status_code == 200
+    form = {"reason": "Yes.", "command_id": str(uuid.uuid4()), "answer": "approve"}
+    wish: dict[str, Any] = {"actor": person("ada").username, "reason": "New.", "command_id": uuid.uuid4()}
+    nora = propose_role(person("nora"), "viewer", give=True, **wish)
+    bulk = Bulk.objects.create(action="check", maker="ann", picked=True, frozen=1)
+    uids = {"operations": operation.uid, "approvals": nora.uid, "bulk": bulk.uid}
+    aged(bob, proved_at=16 * 60)
+    doors = [one for one, door in DOORS.items() if door.may == APPROVE and one.partition("/")[0] in uids]
+    for door in [one for one in doors if "refuse" not in one]:
+        address = f"/{door}".replace("<uuid:uid>", str(uids[door.partition("/")[0]]))
+        (back,) = parse_qs(urlsplit(bob.post(address, form)["Location"]).query)["next"]
+        assert bob.get(back).status_code in (200, 302), "where they are led back to can be shown"
     assert browser_of("vic").get(page).status_code == 200, "who may not is told so, not asked for a password"
     assert isinstance(bob, Client)

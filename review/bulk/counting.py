@@ -1,0 +1,53 @@
+"""Where the items of a bulk action stand, and how counts are written."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from review.models import Bulk, BulkItem
+from review.models.bulk import Outcome
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Where the items stand: every one in exactly one place, read off the rows in one question."""
+
+    frozen: int
+    unread: int
+    open: int
+    closed: int
+    verified: int
+    held: int
+    refused: int
+    unseen: int
+    left: int
+    under_way: int
+
+    @property
+    def ties(self) -> bool:
+        """Say whether they add up to what was frozen."""
+        return self.verified + self.unseen + self.held + self.refused + self.left == self.frozen
+
+
+def counts(bulk: Bulk) -> Counts:
+    """Count the items of a bulk action by where they stand."""
+    found = BulkItem.objects.filter(bulk=bulk).aggregate(
+        unread=Count("pk", filter=Q(may=None)),
+        open=Count("pk", filter=Q(may=True)),
+        closed=Count("pk", filter=Q(may=False)),
+        left=Count("pk", filter=Q(outcome="")),
+        under_way=Count("pk", filter=Q(outcome="", acted_at__isnull=False)),
+        **{str(one): Count("pk", filter=Q(outcome=one)) for one in Outcome.values},
+    )
+    return Counts(frozen=bulk.frozen, **found)
+
+
+def mark(bulk: Bulk, at: Counts) -> str:
+    """Tell two readings apart that a person would see as different."""
+    parts = (bulk.status, at.unread, at.verified, at.unseen, at.held, at.refused, at.under_way)
+    return "-".join(map(str, parts))
+
+
+def spaced(count: int) -> str:
+    """Write a count with its thousands apart."""
+    return f"{count:,}".replace(",", " ")
