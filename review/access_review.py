@@ -1,7 +1,9 @@
 """Who may do what, what has changed since somebody last went through it, and their word that they did."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from allauth.mfa.models import Authenticator
@@ -12,6 +14,7 @@ from django.db.models import Prefetch
 from ledger.actions.noting import note
 from ledger.models import TieoutNow
 from ledger.rules import actors
+from ledger.rules.errors import NotNow
 from review.access import require
 from review.models import AccessReview, AuditorTerm
 from review.second_factor import KINDS, needed
@@ -48,6 +51,17 @@ class Page:
     last: AccessReview | None
     terms: list[AuditorTerm]
     """Those that are not over, also those to come."""
+
+    @property
+    def seen(self) -> Seen:
+        """Return what a review of it keeps, by name."""
+        return {one.user.get_username(): one.seen for one in self.accounts}
+
+    @property
+    def digest(self) -> str:
+        """Return what tells two pages apart that a reader would see as different."""
+        terms = [(term.pk, term.ends_at.isoformat()) for term in self.terms]
+        return sha256(json.dumps([self.seen, terms], sort_keys=True).encode()).hexdigest()
 
     @property
     def changed(self) -> int:
@@ -96,13 +110,18 @@ def _changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterat
         yield "audits" if now.get("auditor_until") else "audits no longer"
 
 
-def review(*, person: User, words: str) -> AccessReview:
-    """Keep a person's word that they have gone through it, with what there was to see, and its event."""
+def review(*, person: User, words: str, shown: str) -> AccessReview:
+    """Keep a person's word that they have gone through what they were shown, and its event.
+
+    Raises NotNow where `shown`, the digest of their page, is not that of what there is to see now.
+    """
     require(person, "certify")
     actor = actors.person(person.get_username())
     with transaction.atomic():
-        shown = page()
-        seen = {one.user.get_username(): one.seen for one in shown.accounts}
-        data = {"people": len(seen), "changed": shown.changed}
+        there = page()
+        if there.digest != shown:
+            raise NotNow("Who may do what has changed since you opened the page. Go through it again.")
+        seen = there.seen
+        data = {"people": len(seen), "changed": there.changed}
         kept = note(kind="access_reviewed", actor=actor, reason=words, data=data)
         return AccessReview.objects.create(reviewed_by=actor, words=kept, seen=seen)

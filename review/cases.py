@@ -1,6 +1,6 @@
 """A case as people hand it on: what it is about, whose it is, who could take it, and until when it rests."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Self
@@ -96,14 +96,25 @@ def teams(owner: str = "") -> list[str]:
 
 def subject(case: Case) -> Subject:
     """Say what a case is about, and where that is decided."""
+    return subjects([case])[0]
+
+
+def subjects(found: Sequence[Case]) -> list[Subject]:
+    """Say so of several; two queries, where some have no operation."""
+    bare = [case.pk for case in found if case.operation_id is None]
+    latest = Finding.objects.filter(case__in=bare).order_by("case", "-pk").distinct("case")
+    findings = {one.case_id: one for one in latest.select_related("run")}
+    repeats = {one.case_id: one for one in Repeat.objects.filter(case__in=bare)}
+    return [_subject(case, findings.get(case.pk), repeats.get(case.pk)) for case in found]
+
+
+def _subject(case: Case, finding: Finding | None, repeat: Repeat | None) -> Subject:
     if case.operation is not None:
         return Subject(wording.title(case.operation), reverse("operation", args=[case.operation.uid]))
-    finding = Finding.objects.filter(case=case).select_related("run").order_by("-pk").first()
     if finding is not None:
         return Subject(
             f"Difference: {finding.reference or finding.why}", reverse("run", args=[finding.run.uid])
         )
-    repeat = Repeat.objects.filter(case=case).first()
     if repeat is not None:
         name = f"{repeat.system} {repeat.reference}, ran more than once"
         return Subject(name, reverse("repeat", args=[repeat.uid]))
@@ -115,7 +126,8 @@ def subject(case: Case) -> Subject:
 
 def of_person(name: str) -> QuerySet[Case]:
     """Return the open cases that a person has, the first due first."""
-    found = Case.objects.open().filter(assignee=name).select_related("operation__operation_type")
+    found = Case.objects.open().filter(assignee=name)
+    found = found.select_related("operation__operation_type", "pause__destination")
     return found.order_by("due_at", "pk")
 
 

@@ -4,23 +4,36 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from ledger.models import Approval, Event, database_now
 from ledger.rules import actors
 from ledger.rules.approvals import Answer
+from ledger.rules.leaves import Action
 from reconcile import tables
+from reconcile.models import Proposal
 from review.access import AUDITOR, RIGHTS
 from review.instants import zone
-from review.models import AuditorTerm
+from review.models import AuditorTerm, Bulk
 
 _WEEK = timedelta(days=7)
 DECIDES = frozenset(
-    {"asked", "permitted", "attested", "ended", "cancelled", "corrected", "reopened", "chosen", "withdrawn"}
+    {
+        *("asked", "permitted", "attested", "ended", "cancelled", "corrected", "reopened", "chosen"),
+        *("withdrawn", "bulk_asked", "bulk_started"),
+    }
 )
-APPROVES = frozenset({"ask_approved", "ask_refused", "proposal_approved", "proposal_refused"})
+APPROVES = frozenset(
+    {
+        *("ask_approved", "ask_refused", "proposal_approved", "proposal_refused"),
+        *("bulk_approved", "bulk_refused"),
+    }
+)
+_LOOKS = Q(kind="bulk_started", data__action=Action.CHECK)
+"""A list that is only checked: nothing is decided by it."""
 ADMINISTERS = frozenset(
     {
         *(
@@ -105,6 +118,7 @@ def read(month: str) -> Report:
     begins, ends = (datetime.combine(day, time.min, zone()) for day in (first, following))
     lines = {line.name: line for line in _people()}
     done = Event.objects.by_people().between(begins, ends).filter(kind__in=DECIDES | APPROVES | ADMINISTERS)
+    done = done.exclude(_LOOKS)
     for name, kind, count in done.order_by().values_list("actor", "kind").annotate(count=Count("pk")):
         duty = next(duty for duty, kinds in DUTIES.items() if kind in kinds)
         lines.setdefault(name, Line(name, [], [])).did[duty] += count
@@ -130,15 +144,22 @@ def _combined(roles: list[str]) -> Iterator[str]:
 
 def _pair(lines: dict[str, Line], begins: datetime, ends: datetime) -> None:
     """Note who approved whose requests, and who did so for each other."""
-    agreed = Approval.objects.filter(answer=Answer.APPROVED, decided_at__gte=begins, decided_at__lt=ends)
     pairs: dict[tuple[str, str], int] = defaultdict(int)
-    for checker, maker, count in agreed.values_list("decided_by", "maker").annotate(count=Count("pk")):
-        pairs[checker, maker] += count
+    for row in (Approval, Proposal):
+        agreed = row.objects.filter(answer=Answer.APPROVED, decided_at__gte=begins, decided_at__lt=ends)
+        _count(pairs, agreed.values_list("decided_by", "maker"))
+    lists = Bulk.objects.filter(approved_at__gte=begins, approved_at__lt=ends)
+    _count(pairs, lists.values_list("approved_by", "maker"))
     for (checker, maker), count in pairs.items():
         line = lines.setdefault(checker, Line(checker, [], []))
         line.approved_of[maker] = count
         if (maker, checker) in pairs and not actors.is_software(maker):
             line.mutual.append(maker)
+
+
+def _count(pairs: dict[tuple[str, str], int], agreed: QuerySet[Any, tuple[str, ...]]) -> None:
+    for checker, maker, count in agreed.order_by().annotate(count=Count("pk")):
+        pairs[checker, maker] += count
 
 
 def table(report: Report, *, author: str) -> Iterator[str]:

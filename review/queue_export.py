@@ -15,6 +15,8 @@ from review.row import Row, listed
 
 MOST = 2000
 """Rows in one file, in the order of the page; where there are more, it says so."""
+WALKED = 100
+"""Pages that are read at most, each of which may look through many rows for few."""
 COLUMNS = (
     "state",
     "name",
@@ -61,10 +63,12 @@ def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept
     """Read the rows of an address, page by page, and what they add up to in each currency."""
     rows: list[Row] = []
     after, more = None, True
-    while more and len(rows) < MOST:
+    for _ in range(WALKED):
         page = queue.page(after=after)
         rows += listed(page.entries, now)
         after, more = page.after, page.after is not None
+        if not more or len(rows) >= MOST:
+            break
     totals: dict[str, Decimal] = {}
     for row in rows[:MOST]:
         amount = _exact(row)
@@ -81,9 +85,15 @@ def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept
             author=author,
             count=len(rows[:MOST]),
             totals={currency: f"{total:f}" for currency, total in sorted(totals.items())},
-            more={"complete": f"no: the first {MOST} in this order" if more else "yes"},
+            more={"complete": _complete(len(rows)) if more else "yes"},
         ),
     )
+
+
+def _complete(count: int) -> str:
+    if count >= MOST:
+        return f"no: the first {MOST} in this order"
+    return "no: too many were looked through for so few; there may be more"
 
 
 def _exact(row: Row) -> Decimal | None:

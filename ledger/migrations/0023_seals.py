@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ),
                 ("number", models.PositiveIntegerField(unique=True)),
                 ("after", models.BigIntegerField()),
-                ("through", models.BigIntegerField()),
+                ("through", models.BigIntegerField(unique=True)),
                 ("count", models.PositiveIntegerField()),
                 ("previous", models.CharField(max_length=64)),
                 ("head", models.CharField(max_length=64)),

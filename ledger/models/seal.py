@@ -12,7 +12,7 @@ class Seal(models.Model):
     number = models.PositiveIntegerField(unique=True)
     after = models.BigIntegerField()
     """The last event of the seal before; 0 for the first."""
-    through = models.BigIntegerField()
+    through = models.BigIntegerField(unique=True)
     """The last event that it covers: nothing up to it was still on its way when it was made."""
     count = models.PositiveIntegerField()
     previous = models.CharField(max_length=64)

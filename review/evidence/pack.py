@@ -8,11 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import QuerySet
 
 from ledger import actions, audit
-from ledger.models import Event, Operation, Seal
+from ledger.models import Choice, Event, Operation, Seal
 from ledger.rules import paths
 from ledger.rules.errors import TieoutError
+from ledger.rules.states import State
 from review import access, payloads, reading, sentences, window, wording
 from review.evidence import parts, rows
 from review.evidence.parts import Part, Row
@@ -21,6 +24,11 @@ FORMAT = "tieout-evidence"
 LOOKUPS = 300
 EVENTS = 1000
 FIELDS = 500
+_COVERED = """
+    SELECT told.id, seal.number FROM unnest(%s::bigint[]) AS told (id) CROSS JOIN LATERAL (
+        SELECT number, after FROM ledger_seal WHERE through >= told.id ORDER BY through LIMIT 1
+    ) AS seal WHERE seal.after < told.id
+"""
 _WHAT = {
     "name": "Operation",
     "key": "Key",
@@ -114,7 +122,6 @@ def read(operation: Operation, person: User) -> Pack:
     """Read the pack of an operation as this person may see it; a fixed number of queries."""
     known = reading.read(operation, person)
     told = _events(operation)
-    seals = list(_seals(told))
     last = audit.latest()
     trail_note = "The tries’ heartbeats are left out." if known.attempts else ""
     if len(told) > EVENTS:
@@ -131,11 +138,12 @@ def read(operation: Operation, person: User) -> Pack:
             _lookups(operation),
             rows.permits(operation.permits.select_related("lookup").order_by("id")),
             rows.approvals(operation.approvals.select_related("lookup").defer("meant_sealed").order_by("id")),
+            rows.choices(_choices(operation)),
             rows.cases(operation.cases.order_by("id")),
             rows.links(_links(known)),
             rows.rules(operation, guarantee=window.protection(known)),
             _payload(operation, person),
-            rows.events(told[:EVENTS], seals, there=known.there, note=trail_note.strip()),
+            rows.events(told[:EVENTS], _seals(told), there=known.there, note=trail_note.strip()),
         ],
         seal=last,
         whole=bool(last and told and told[-1].pk <= last.through),
@@ -179,13 +187,16 @@ def _events(operation: Operation) -> list[Event]:
     return list(told[: EVENTS + 1])
 
 
-def _seals(told: Sequence[Event]) -> Iterator[Seal]:
-    """Yield the seals that cover any of these events."""
-    if told:
-        near = Seal.objects.filter(through__gte=told[0].pk, after__lt=told[-1].pk).order_by("number")
-        for seal in near.iterator():
-            if any(seal.after < event.pk <= seal.through for event in told):
-                yield seal
+def _seals(told: Sequence[Event]) -> dict[int, int]:
+    """Return the number of the seal over each of these events that has one; one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COVERED, [[event.pk for event in told]])
+        return dict(cursor.fetchall())
+
+
+def _choices(operation: Operation) -> QuerySet[Choice]:
+    found = operation.choices.select_related("lookup", "approval").defer("approval__meant_sealed")
+    return found.order_by("id")
 
 
 def _lookups(operation: Operation) -> Part:
@@ -195,12 +206,29 @@ def _lookups(operation: Operation) -> Part:
 
 
 def _links(known: reading.Reading) -> Iterator[tuple[str, Operation]]:
+    tied = [*_tied(known)]
+    yield from tied
+    shown = {other for _, other in tied}
+    yield from (("Same source record", other) for other in known.related if other not in shown)
+
+
+def _tied(known: reading.Reading) -> Iterator[tuple[str, Operation]]:
     how = "It corrects" if known.facts.is_correction else "Its correction"
+    how = "It reverses a record of" if known.operation.reverses_id else how
     yield from ((how, other) for other in known.linked)
+    made = known.operation.reversals.order_by("id")
+    yield from ((_reversing(other), other) for other in made.select_related("operation_type__destination"))
     if known.first is not None:
         yield "It comes after", known.first
     yield from (("Comes after it", other) for other in known.followers)
-    yield from (("Same source record", other) for other in known.related if other not in known.linked)
+
+
+def _reversing(reversal: Operation) -> str:
+    """Say how a reversal stands to what has a record too many; "reversed" is said of what was done."""
+    said = {State.COMPLETED: "Reversed by", State.FAILED: "Not reversed by"}
+    how = said.get(State(reversal.state), "To be reversed by")
+    how = "Stands back from reversing it" if reversal.corrected_at is not None else how
+    return f"{how} (record {reversal.reversed_reference})"
 
 
 def _payload(operation: Operation, person: User) -> Part:

@@ -1,10 +1,10 @@
 """What a pack tells of an operation's rows, part by part."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ledger.models import Approval, Attempt, Case, Event, Lookup, Operation, Permit, Seal
+from ledger.models import Approval, Attempt, Case, Choice, Event, Lookup, Operation, Permit
 from ledger.rules import digests, money
 from review import amounts, asked, trail, wording
 from review.evidence.parts import Part, Row
@@ -66,6 +66,17 @@ _APPROVALS = {
     "rests_on": "Rests on check",
     "payload_digest": "Payload digest",
     "says": "As asked",
+}
+_CHOICES = {
+    "made_at": "Chosen at",
+    "by": "By",
+    "reason": "Reason",
+    "kept": "Kept",
+    "reversed": "To be reversed",
+    "amount": "Sum of these",
+    "currency": "Currency",
+    "agreed_by": "Agreed by",
+    "rests_on": "Rests on check",
 }
 _CASES = {
     "kind": "Case",
@@ -189,6 +200,25 @@ def approvals(rows: Iterable[Approval]) -> Part:
     return Part("approvals", "Decided by two", "blocks", _APPROVALS, found, block="Request")
 
 
+def choices(rows: Iterable[Choice]) -> Part:
+    """Tell which of several records was kept and which go, who chose so and why."""
+    found: list[Row] = [
+        {
+            "made_at": one.made_at,
+            "by": wording.who(one.actor),
+            "reason": one.reason,
+            "kept": one.kept,
+            "reversed": list(one.reversed),
+            "amount": money.written(one.amount, one.currency) if one.amount is not None else "",
+            "currency": one.currency,
+            "agreed_by": wording.who(one.approval.decided_by) if one.approval else "",
+            "rests_on": str(one.lookup.uid),
+        }
+        for one in rows
+    ]
+    return Part("choices", "One of several chosen", "blocks", _CHOICES, found, block="Choice")
+
+
 def cases(rows: Iterable[Case]) -> Part:
     """Tell when software stopped, and whose the question was."""
     found: list[Row] = [
@@ -205,12 +235,11 @@ def cases(rows: Iterable[Case]) -> Part:
     return Part("cases", "Cases", "table", _CASES, found)
 
 
-def events(rows: Sequence[Event], seals: Sequence[Seal], *, there: str, note: str) -> Part:
-    """Tell the whole trail, each event with the seal that covers it."""
+def events(rows: Sequence[Event], seals: Mapping[int, int], *, there: str, note: str) -> Part:
+    """Tell the whole trail, each event with the number of the seal that covers it, by its id."""
     found: list[Row] = []
     for one in rows:
         line = trail.line(one, there=there)
-        seal = next((seal for seal in seals if seal.after < one.pk <= seal.through), None)
         states = (one.state_from, one.state_to)
         found.append(
             {
@@ -220,7 +249,7 @@ def events(rows: Sequence[Event], seals: Sequence[Seal], *, there: str, note: st
                 "did": line.did,
                 "reason": one.reason,
                 "moved": " to ".join(states) if all(states) else one.state_to,
-                "seal": seal.number if seal else None,
+                "seal": seals.get(one.pk),
                 "actor": one.actor,
                 "kind": one.kind,
                 "revision": one.revision,

@@ -91,8 +91,9 @@ def table(request: HttpRequest) -> HttpResponseBase:
 
 
 def _reviewed(request: HttpRequest, form: ReasonForm) -> str:
+    said = {"words": form.cleaned_data["reason"], "shown": request.POST.get("shown", "")}
     try:
-        access_review.review(person=person(request), words=form.cleaned_data["reason"])
+        access_review.review(person=person(request), **said)
     except TieoutError as error:
         return words(error)
     messages.success(request, "Reviewed, and on record.")

@@ -93,7 +93,7 @@ def hand_over(request: HttpRequest) -> HttpResponse:
         "form": form,
         "of": of,
         "loads": cases.loads(),
-        "rows": [(case, cases.subject(case)) for case in rows[:SHOWN]],
+        "rows": list(zip(rows[:SHOWN], cases.subjects(rows[:SHOWN]), strict=True)),
         "more": len(rows) > SHOWN,
         "people": [name for name in cases.takers() if name != of],
         "refusal": refusal,

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import uuid
 from typing import Any
 
@@ -15,15 +16,22 @@ from review.instants import zone
 from review.models import AccessReview
 from tests import stories
 from tests.people import browser_of, person
-from tests.review.test_every_door import Place, asked
+from tests.review.test_every_door import Place, asked, bulk, proposed
 
 
 def page(name: str = "vic") -> str:
     return browser_of(name).get("/access/").content.decode()
 
 
-def reviewed(name: str = "bob", words: str = "All of them work here.") -> Any:
-    return browser_of(name).post("/access/", {"command_id": str(uuid.uuid4()), "reason": words})
+def shown(page: str) -> str:
+    found = re.search(r'name="shown" value="([0-9a-f]{64})"', page)
+    return found[1] if found else ""
+
+
+def reviewed(name: str = "bob", words: str = "All of them work here.", seen: str | None = None) -> Any:
+    seen = shown(page(name)) if seen is None else seen
+    form = {"command_id": str(uuid.uuid4()), "reason": words, "shown": seen}
+    return browser_of(name).post("/access/", form)
 
 
 def test_what_has_changed_since_the_last_review_stands_beside_each_name(durban: stories.Durban) -> None:
@@ -34,7 +42,13 @@ def test_what_has_changed_since_the_last_review_stands_beside_each_name(durban: 
     assert "bob went through it" in page() and "Nothing has changed since." in page()
     person("vic").groups.set([Group.objects.get(name="reviewer")])
     person("ann").groups.clear()
+    before = shown(told := page("bob"))
     person("ira")
+    assert "Nothing has changed since." not in told
+    refused = reviewed(seen=before).content.decode()
+    assert "has changed since you opened the page" in refused and ">new<" in refused
+    assert shown(refused) not in ("", before), "it shows what there is now"
+    assert reviewed(seen="").status_code == 200 and AccessReview.objects.count() == 1
     told = page("bob")
     for words in (
         "Since then 3 have changed.",
@@ -69,11 +83,18 @@ def test_nobody_else_reviews_and_the_queries_do_not_grow(durban: stories.Durban)
 
 
 def test_the_duties_of_a_month_say_who_could_and_who_did(durban: stories.Durban, tmp_path: Any) -> None:
+    durban.invoice.review = {"due": "4h", "four_eyes_above": {"ZAR": "10000.00"}}
+    durban.invoice.save(update_fields=["review"])
     place = Place(durban.clock, tmp_path, _durban=durban)
     for maker, checker in (("eve", "bob"), ("bob", "eve"), ("ann", "bob")):
         operation, form = asked(place, maker, maker=maker)
         answer = {"command_id": str(uuid.uuid4()), "reason": "Looked.", **form}
         assert browser_of(checker).post(f"/operations/{operation.uid}/approve/", answer).status_code == 303
+    ordered, said = bulk(place, "bob", "approve/", "start")
+    role, answered = proposed(place, "bob")
+    answer = {"command_id": str(uuid.uuid4()), "reason": "Looked."}
+    for address, form in ((ordered, said), (role, answered)):
+        browser_of("bob").post(address, {**answer, **form, "command_id": str(uuid.uuid4())})
     month = f"{database_now().astimezone(zone()):%Y-%m}"
     told = browser_of("ira").get(f"/access/duties/?month={month}").content.decode()
     assert "2 could, 2 did." in told
@@ -85,9 +106,10 @@ def test_the_duties_of_a_month_say_who_could_and_who_did(durban: stories.Durban,
     lines = {row["person"]: row for row in csv.DictReader(io.StringIO(rows))}
     assert (lines["bob"]["decided"], lines["bob"]["approved"], lines["bob"]["approved_of"]) == (
         "2",
-        "2",
-        "ann (1), eve (1)",
+        "4",
+        "ada (1), ann (1), eve (2)",
     )
+    assert lines["eve"]["decided"] == "3", "her list besides her request"
     assert (lines["ann"]["decided"], lines["ann"]["did"]) == ("2", "")
     before = browser_of("ira").get("/access/duties/?month=2020-01").content.decode()
     assert "2 could, 0 did." in before

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.models import Case, Operation, database_now
+from ledger.rules.states import CaseKind
 from review.instants import zone
 from review.models import SavedView
 from tests import stories
@@ -161,3 +162,11 @@ def test_the_page_of_a_case_asks_as_much_whoever_has_how_many(durban: stories.Du
                 ann.get(address)
             counts.append(len(asked))
         assert counts[0] == counts[1] <= most
+    of_none, counts = {"kind": CaseKind.NEVER_SUBMITTED, "owner": "finance", "due_s": 60}, []
+    for _ in range(3):
+        loose = actions.open_case(**of_none, actor="policy", reason="Found.")  # type: ignore[arg-type]
+        actions.assign(loose.uid, actor="ann", to="ann")
+        with CaptureQueriesContext(connection) as asked:
+            assert "Found by a reconciliation" in page(ann, "/hand-over/?of=ann")
+        counts.append(len(asked))
+    assert counts[0] == counts[2] <= 10, "also where no operation carries them"

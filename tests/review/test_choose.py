@@ -25,6 +25,7 @@ from ledger.rules.states import Standing, Verdict
 from tests import stories
 from tests.databases import Clock
 from tests.people import browser_of
+from tests.review.test_evidence import document
 from tests.stories import CALLS, Durban
 
 VOID = {"path": "/invoices/{destination_reference}/void"}
@@ -146,6 +147,13 @@ def test_what_is_chosen_is_followed_on_the_page_until_it_is_proved(durban: Durba
     reversal = operation.reversals.get(reversed_reference="INV-1")
     for words in ("Void INV-1", "INV-1 is reversed", "What it belongs to", operation.key):
         assert words in page(reversal), words
+    pack = document(done)
+    (one,) = pack["choices"]
+    assert (one["by"], one["kept"], one["reversed"]) == ("ann", "INV-2", ["INV-1", "INV-3"])
+    assert one["reason"] == "The others are repeats." and one["amount"] == "1730.00"
+    hows = [link["how"] for link in pack["links"]]
+    assert hows == ["Reversed by (record INV-1)", "Reversed by (record INV-3)"]
+    assert document(reversal)["links"][0]["how"] == "It reverses a record of"
 
 
 def test_it_is_undone_as_a_whole_and_chosen_again(durban: Durban) -> None:
@@ -156,6 +164,8 @@ def test_it_is_undone_as_a_whole_and_chosen_again(durban: Durban) -> None:
     )
     assert "Undone" in undone.content.decode()
     assert {one.state for one in operation.reversals.all()} == {"failed"}
+    hows = {link["how"].partition(" (")[0] for link in document(operation)["links"]}
+    assert hows == {"Not reversed by"}
     assert "choose-one" in page(operation)
     assert choose(operation, "INV-2").status_code == 303
     assert Choice.objects.latest("id").kept == "INV-2"

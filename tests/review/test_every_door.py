@@ -29,7 +29,7 @@ from ledger.models import Delivery, Event, Operation, Pause
 from ledger.rules.leaves import Action
 from reconcile.models import Repeat
 from reconcile.proposals.actions import propose_role
-from review import saved
+from review import access_review, saved
 from review.access import (
     LOOKS_ONLY,
     NO_ADMINISTRATOR,
@@ -284,6 +284,11 @@ def drawn(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
     return made["Location"].removesuffix("/") + end, {}
 
 
+def gone_through(place: Place, name: str) -> tuple[str, Form]:
+    person(name)
+    return "/access/", {"shown": access_review.page().digest}
+
+
 def somebody_audits(place: Place, name: str) -> tuple[str, Form]:
     days = {
         "first": f"{place.clock.now():%Y-%m-%d}",
@@ -390,7 +395,7 @@ DOORS: dict[str, Door] = {
     "samples/<uuid:uid>.json": Door(lambda place, name: drawn(place, name, ".json")),
     "samples/<uuid:uid>.csv": Door(lambda place, name: drawn(place, name, ".csv")),
     "samples/<uuid:uid>.zip": Door(lambda place, name: drawn(place, name, ".zip")),
-    "access/": at("/access/", may=("bob",)),
+    "access/": Door(gone_through, may=("bob",)),
     "access/auditors/": Door(somebody_audits, may=ADMINISTER),
     "access/auditors/<int:pk>/": Door(to_end, may=ADMINISTER),
     "access/duties/": at("/access/duties/"),

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from ledger import actions
 from ledger.models import Operation, OperationType, database_now
 from ledger.rules.states import CaseKind
-from review import counting
+from review import counting, queue_export
 from review import queue as rows_of_queue
 from review.filters import REASONS
 from review.models import Item
@@ -325,7 +325,9 @@ def test_the_number_of_queries_of_an_operation_is_fixed(durban: stories.Durban) 
     assert max(counts.values()) <= 36, counts
 
 
-def test_an_export_says_where_it_comes_from_and_adds_up_by_currency(durban: stories.Durban) -> None:
+def test_an_export_says_where_it_comes_from_and_adds_up_by_currency(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
     durban.silent(483)
     durban.silent(484, "99.50")
     durban.silent(485, "10.00", currency="EUR")
@@ -333,6 +335,10 @@ def test_an_export_says_where_it_comes_from_and_adds_up_by_currency(durban: stor
     told = vic.get("/queue.json?state=uncertain&currency=ZAR").json()
     assert told["about"]["totals"] == {"ZAR": "1339.50"} and told["about"]["count"] == len(told["rows"]) == 2
     assert "State: May have happened" in told["about"]["asked"] and told["about"]["complete"] == "yes"
+    monkeypatch.setattr(queue_export, "WALKED", 1)
+    monkeypatch.setattr(rows_of_queue, "LOOKED_THROUGH", 1)
+    rare = vic.get("/queue.json?view=latest&text=483").json()
+    assert rare["rows"] == [] and rare["about"]["complete"].startswith("no: too many were looked through")
     text = vic.get("/queue.csv").getvalue().decode("utf-8-sig")
     assert '"total EUR","10.00"' in text and '"author","vic"' in text
     rows = text.partition("\r\n\r\n")[2]
