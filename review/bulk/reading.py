@@ -245,8 +245,8 @@ def _places(bulk: Bulk) -> list[str]:
 
 
 def _items(items: list[BulkItem], bulk: Bulk, now: datetime) -> list[Item]:
-    told = queue.told(Operation.objects.filter(pk__in=[item.operation_id for item in items]))
-    known = {one.operation.pk: one for one in row.rows(list(told), now)}
+    told = queue.read(Operation.objects.filter(pk__in=[item.operation_id for item in items]))
+    known = {one.operation.pk: one for one in row.rows(told, now)}
     return [
         Item(
             number=item.number,
