@@ -1,6 +1,7 @@
 """Who may do what, what has changed since somebody last went through it, and their word that they did."""
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -8,9 +9,9 @@ from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import Prefetch
 
+from ledger.actions.changing import once
 from ledger.actions.noting import note
 from ledger.models import TieoutNow
 from ledger.rules import actors
@@ -110,18 +111,21 @@ def _changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterat
         yield "audits" if now.get("auditor_until") else "audits no longer"
 
 
-def review(*, person: User, words: str, shown: str) -> AccessReview:
-    """Keep a person's word that they have gone through what they were shown, and its event.
+def review(*, person: User, words: str, shown: str, command_id: uuid.UUID) -> AccessReview:
+    """Keep a person's word that they have gone through what they were shown, with its event, once a click.
 
     Raises NotNow where `shown`, the digest of their page, is not that of what there is to see now.
     """
     require(person, "certify")
     actor = actors.person(person.get_username())
-    with transaction.atomic():
+
+    def make() -> AccessReview:
         there = page()
         if there.digest != shown:
             raise NotNow("Who may do what has changed since you opened the page. Go through it again.")
         seen = there.seen
         data = {"people": len(seen), "changed": there.changed}
         kept = note(kind="access_reviewed", actor=actor, reason=words, data=data)
-        return AccessReview.objects.create(reviewed_by=actor, words=kept, seen=seen)
+        return AccessReview.objects.create(uid=command_id, reviewed_by=actor, words=kept, seen=seen)
+
+    return once(AccessReview.objects.filter(uid=command_id, reviewed_by=actor), make)

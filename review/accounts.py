@@ -22,6 +22,10 @@ from review.access import require
 from review.models import Bulk
 from review.second_factor import KINDS, needed
 
+NO_APPROVER_LEFT = (
+    "every change of rules and roles: they still take two, and no approver is left. Let one back (--back), "
+    "or set RULES_BY_TWO=false until there is another"
+)
 OWN = "Another administrator resets yours, or manage.py person does."
 
 
@@ -239,4 +243,5 @@ def _open(user: User) -> list[str]:
         ("case that is theirs", cases),
         ("permit not used yet", permits),
     )
-    return [f"{count} × {what}" for what, count in counted if count]
+    left = [f"{count} × {what}" for what, count in counted if count]
+    return [*left, NO_APPROVER_LEFT] if proposals.by_two() and not proposals.approvers().exists() else left

@@ -1,5 +1,6 @@
 """Auditors' terms: given by an administrator from one day to another, ended by themselves or once before."""
 
+import uuid
 from datetime import date, datetime, time, timedelta
 
 from django.contrib.auth.models import User
@@ -18,8 +19,10 @@ from review.models.audit import LONGEST
 OWN = "Another administrator lets you audit: nobody does so for themselves."
 
 
-def give(whose: User, *, person: User, first: date, last: date, reason: str) -> AuditorTerm:
-    """Let a person audit from one day to the end of another, in the giver's zone.
+def give(
+    whose: User, *, person: User, first: date, last: date, reason: str, command_id: uuid.UUID
+) -> AuditorTerm:
+    """Let a person audit from one day to the end of another, in the giver's zone; once for each click.
 
     Raises Conflict where they decide or administer, or have a term then; Malformed for days that are none.
     """
@@ -32,6 +35,9 @@ def give(whose: User, *, person: User, first: date, last: date, reason: str) -> 
     name = whose.get_username()
     with transaction.atomic():
         User.objects.select_for_update().get(pk=whose.pk)
+        known = AuditorTerm.objects.filter(uid=command_id, given_by=_actor(person)).first()
+        if known is not None:
+            return known
         roles = set(whose.groups.values_list("name", flat=True)) & (access.RIGHTS.keys() - {"viewer"})
         if roles:
             raise Conflict(
@@ -45,7 +51,13 @@ def give(whose: User, *, person: User, first: date, last: date, reason: str) -> 
         data = {"from": begins.isoformat(), "until": ends.isoformat()}
         tell_of_account(name, kind="auditor_let_in", actor=_actor(person), reason=kept, data=data)
         return AuditorTerm.objects.create(
-            person=whose, name=name, begins_at=begins, ends_at=ends, reason=kept, given_by=_actor(person)
+            uid=command_id,
+            person=whose,
+            name=name,
+            begins_at=begins,
+            ends_at=ends,
+            reason=kept,
+            given_by=_actor(person),
         )
 
 

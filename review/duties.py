@@ -16,7 +16,7 @@ from ledger.rules.leaves import Action
 from reconcile import tables
 from reconcile.models import Proposal
 from review.access import AUDITOR, RIGHTS
-from review.instants import zone
+from review.instants import day, zone
 from review.models import AuditorTerm, Bulk
 
 _WEEK = timedelta(days=7)
@@ -113,9 +113,9 @@ class Report:
 def read(month: str) -> Report:
     """Read a month, "2026-11", in the reader's zone; what is none is the month of now.."""
     now = database_now()
-    first = _month(month) or now.astimezone(zone()).date().replace(day=1)
+    first = day(f"{month}-01") or now.astimezone(zone()).date().replace(day=1)
     following = (first.replace(day=28) + _WEEK).replace(day=1)
-    begins, ends = (datetime.combine(day, time.min, zone()) for day in (first, following))
+    begins, ends = (datetime.combine(on, time.min, zone()) for on in (first, following))
     lines = {line.name: line for line in _people()}
     done = Event.objects.by_people().between(begins, ends).filter(kind__in=DECIDES | APPROVES | ADMINISTERS)
     done = done.exclude(_LOOKS)
@@ -183,11 +183,3 @@ def table(report: Report, *, author: str) -> Iterator[str]:
         for line in report.lines
     )
     return tables.written(about, COLUMNS, rows)
-
-
-def _month(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(f"{text}-01")
-    except ValueError:
-        return None
-    return day if 1970 <= day.year <= 9998 else None

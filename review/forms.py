@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from django import forms
@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from ledger.rules.approvals import OVERRIDES
 from reconcile.proposals.actions import ROLES
-from review.instants import zone
+from review.instants import FIRST_DAY, LAST_DAY, OUT_OF_RANGE, zone
 
 REASON_MAX = 1000
 NOT_WHOLE = "The form was not whole; here is a new one."
@@ -44,9 +44,26 @@ class LocalInstant(forms.CharField):
     def clean(self, value: Any) -> Any:
         """Return it aware, or refuse it."""
         try:
-            return datetime.fromisoformat(super().clean(value)).replace(tzinfo=zone())
+            given = datetime.fromisoformat(super().clean(value))
         except (ValueError, OverflowError):
             raise forms.ValidationError(self.error_messages["required"]) from None
+        within(given.date())
+        return given.replace(tzinfo=zone())
+
+
+class Day(forms.DateField):
+    """A day as the browser writes it."""
+
+    def clean(self, value: Any) -> Any:
+        """Return it, or refuse it."""
+        return within(super().clean(value))
+
+
+def within(given: date) -> date:
+    """Return a day that a person may give; raises ValidationError for any other."""
+    if not FIRST_DAY <= given <= LAST_DAY:
+        raise forms.ValidationError(OUT_OF_RANGE)
+    return given
 
 
 class OverrideForm(ReasonForm):
@@ -224,8 +241,8 @@ class TermForm(ReasonForm):
     """Who is to audit, and from which day to which."""
 
     whose = forms.ModelChoiceField(User.objects.filter(is_active=True))
-    first = forms.DateField(error_messages={"required": "Choose the first day."})
-    last = forms.DateField(error_messages={"required": "Choose the last day."})
+    first = Day(error_messages={"required": "Choose the first day."})
+    last = Day(error_messages={"required": "Choose the last day."})
 
 
 class DrawForm(ReasonForm):

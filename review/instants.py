@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
 from ledger.rules.facts import Sentence
 
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
+"""Between them lies every day that a person may give: what is far off cannot be shown in each zone."""
+OUT_OF_RANGE = f"Give a date from {FIRST_DAY.year} to {LAST_DAY.year}."
 _reader: ContextVar[Callable[[], ZoneInfo | None]] = ContextVar("reader", default=lambda: None)
 """What tells the zone of whoever reads the page that is being made."""
 
@@ -27,6 +30,15 @@ def read_in(zone_of: Callable[[], ZoneInfo | None]) -> Iterator[None]:
         yield
     finally:
         _reader.reset(before)
+
+
+def day(text: str) -> date | None:
+    """Read a day as an address carries it, "2026-11-23"; None where it is none that may be given."""
+    try:
+        given = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return given if FIRST_DAY <= given <= LAST_DAY else None
 
 
 def named(at: datetime, there: ZoneInfo) -> str:

@@ -224,7 +224,7 @@ class Reading:
     def reversing(self) -> int:
         """How many reversals of its records are under way by themselves."""
         moving = (one for one in self.reversals if one.corrected_at is None and one.held_at is None)
-        return sum(one.state in UNFINISHED for one in moving)
+        return sum(one.state in UNFINISHED or one.told_look_at is not None for one in moving)
 
     @property
     def mark(self) -> str:

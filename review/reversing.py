@@ -68,6 +68,14 @@ def _failed(reading: Reading) -> str:
     latest = reading.attempts[-1] if reading.attempts else None
     if reading.operation.corrected_at is not None:
         return f"{there} did not reverse {record}{_cause(latest)}. Another operation stands in its place."
+    if reading.operation.told_look_at is not None:
+        at = _at(reading, reading.operation.told_look_at)
+        return (
+            f"{there} refused to void {record}{_cause(latest)}. It may be void already: it is looked at "
+            f"{at}, and credited only if it stands."
+        )
+    if reading.case is not None and reading.case.kind == CaseKind.DIFFERS:
+        return f"{there} refused to void {record}{_cause(latest)}. {_anew(reading)}"
     if latest is not None and latest.outcome == Outcome.REJECTED:
         return (
             f"{there} refused to reverse {record}{_cause(latest)}. Reverse it there by hand, then check here."
@@ -85,8 +93,7 @@ def _pending(reading: Reading) -> str:
     if kind == CaseKind.BY_HAND:
         return f"Its rules name no call for it. Reverse {record} in {there}, then check here: that closes it."
     if kind == CaseKind.DIFFERS:
-        why = next((one.why for one in reading.lookups if one.verdict == Verdict.DIFFERS), "")
-        return f"Nothing was sent. {why} See {_origin(reading)}, and choose again there."
+        return f"Nothing was sent. {_anew(reading)}"
     if kind:
         return f"Nothing was sent: {there} could not be checked before it, time after time."
     if reading.facts.paused_at is not None:
@@ -96,6 +103,11 @@ def _pending(reading: Reading) -> str:
         return f"{record} stands. It is looked at once more, and reversed now."
     when = instant(at, reading.now, exact=True)
     return f"{record} stands. It is reversed at {when}; until then it can be undone."
+
+
+def _anew(reading: Reading) -> str:
+    why = next((one.why for one in reading.lookups if one.verdict == Verdict.DIFFERS), "")
+    return f"{why} See {_origin(reading)}, and choose again there."
 
 
 def _origin(reading: Reading) -> str:

@@ -10,7 +10,7 @@ import hashlib
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Literal, Self
 
@@ -26,12 +26,14 @@ from ledger.rules import actors, money
 from ledger.rules.errors import Malformed, NotNow
 from ledger.rules.states import State
 from review.access import require
-from review.instants import zone
+from review.instants import FIRST_DAY, LAST_DAY, day, zone
 from review.models import Sample
 
 MOST = 500
 """Operations in one sample: as many packs are in one archive."""
 POPULATION_MOST = 1_000_000
+NO_TYPE = 0
+"""Stands for no type at all: Django makes no SQL of an empty list."""
 _ORDER = "encode(sha256(convert_to(%(seed)s || ':' || uid::text, 'UTF8')), 'hex')"
 _COUNTED = """
     SELECT currency, count(*), count(amount), sum(amount) FROM ({rows}) AS p
@@ -73,9 +75,9 @@ class Population:
     @classmethod
     def read(cls, asked: Mapping[str, str]) -> Self:
         """Read what a form says, days in the reader's zone with the last included; raises Malformed."""
-        since, until = _day(asked.get("since", "")), _day(asked.get("until", ""))
+        since, until = day(asked.get("since", "")), day(asked.get("until", ""))
         if since is None or until is None or until < since:
-            raise Malformed("Choose the first and the last day.")
+            raise Malformed(f"Choose the first and the last day, {FIRST_DAY.year} to {LAST_DAY.year}.")
         kinds = OperationType.objects.order_by("name")
         if asked.get("type"):
             kinds = kinds.filter(name=asked["type"])
@@ -109,7 +111,7 @@ class Population:
         kinds = list(OperationType.objects.filter(name__in=self.types).values_list("pk", flat=True))
         found = Operation.objects.filter(
             Exists(Event.objects.filter(operation=OuterRef("pk"), pk__lte=through)),
-            operation_type__in=kinds,
+            operation_type__in=kinds or [NO_TYPE],
             accepted_at__gte=self.since,
             accepted_at__lt=self.until,
         )
@@ -264,11 +266,3 @@ def _ask(sql: str, population: Population, through: int, **values: Any) -> list[
         cursor.execute(sql.format(rows=rows, order=_ORDER), {**names, **values})
         found: list[tuple[Any, ...]] = cursor.fetchall()
     return found
-
-
-def _day(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if 1970 <= day.year <= 9998 else None

@@ -38,10 +38,11 @@ def keep(person: User, *, name: str, address: str, shared: bool) -> SavedView:
     """Keep an address under a name; raises NotAllowed, Malformed where the name is taken."""
     if shared and not access.may(person, "share"):
         raise NotAllowed(NOT_SHARED)
-    if SavedView.objects.filter(person=person).count() >= MOST:
-        raise Malformed(f"You keep {MOST} views already: delete one first.")
     try:
         with transaction.atomic():
+            User.objects.select_for_update().get(pk=person.pk)  # counted and kept by one at a time
+            if SavedView.objects.filter(person=person).count() >= MOST:
+                raise Malformed(f"You keep {MOST} views already: delete one first.")
             return SavedView.objects.create(person=person, name=name, address=tidy(address), shared=shared)
     except IntegrityError:
         raise Malformed(f"You have a view called “{name}” already: choose another name.") from None

@@ -205,6 +205,8 @@ class Chosen:
     net: str
     currency: str
     proved: bool
+    gone: bool
+    """The latest check has found the kept one reversed, or not at all."""
     left: int
 
 
@@ -233,8 +235,16 @@ def chosen(reading: Reading) -> Chosen | None:
         net=show(surplus - done),
         currency=currency,
         proved=settled and left == 0,
+        gone=_gone(reading, choice.kept),
         left=left,
     )
+
+
+def _gone(reading: Reading, kept: str) -> bool:
+    """Say whether a check read to its end no longer finds the kept one to stand."""
+    latest = reading.latest
+    stands = any(one["id"] == kept and one["standing"] in LIVE for one in latest.records) if latest else True
+    return latest is not None and latest.complete and not stands
 
 
 def _is_done(reversal: Operation) -> bool:
@@ -256,6 +266,8 @@ def _stands(reversal: Operation) -> str:
     does = reversal.operation_type.label
     if reversal.held_at is not None:
         return f"{does}: needs a person"
+    if reversal.state == State.FAILED and reversal.told_look_at is not None:
+        return f"{does}: refused, looked at before it is credited"
     if reversal.cancelled_at is not None:
         return "undone"
     return does

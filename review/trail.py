@@ -35,6 +35,7 @@ _DID = {
     "corrected": "corrected it{who}.",
     "chosen": "chose which one is kept{kept}.",
     "reversed": "has seen one of the others reversed.",
+    "reversal_stopped": "has seen the reversal of one of the others stopped.",
     "stood_back": "let it stand back.",
     "ended": "closed it: it did not happen.",
     "cancelled": "cancelled it.",

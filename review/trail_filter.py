@@ -8,7 +8,7 @@ from typing import Self
 from urllib.parse import urlencode
 
 from review import trail
-from review.instants import zone
+from review.instants import day, zone
 
 BY = {"": "People", "software": "Software", "all": "Everybody"}
 LABELS = {"who": "Who", "kind": "What", "of": "Operation", "since": "From", "until": "To", "text": "Reason"}
@@ -39,7 +39,7 @@ class Chosen:
         given["kind"] = given["kind"] if given["kind"] in trail.KINDS else ""
         given["before"] = given["before"] if _PLACE.fullmatch(given["before"]) else ""
         for name in ("since", "until"):
-            given[name] = given[name] if _day(given[name]) else ""
+            given[name] = given[name] if day(given[name]) else ""
         return cls(**given)
 
     @property
@@ -55,13 +55,13 @@ class Chosen:
     @property
     def begins(self) -> datetime | None:
         """Return the instant from which on events count."""
-        return _midnight(_day(self.since))
+        return _midnight(day(self.since))
 
     @property
     def ends(self) -> datetime | None:
         """Return the instant before which they count: the end of the last day."""
-        day = _day(self.until)
-        return _midnight(day + timedelta(days=1)) if day else None
+        last = day(self.until)
+        return _midnight(last + timedelta(days=1)) if last else None
 
     @property
     def tabs(self) -> list[tuple[str, str, bool]]:
@@ -91,13 +91,5 @@ class Chosen:
         return replace(self, before=str(before)).address
 
 
-def _day(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if 1970 <= day.year <= 9998 else None
-
-
-def _midnight(day: date | None) -> datetime | None:
-    return datetime.combine(day, time.min, zone()) if day else None
+def _midnight(on: date | None) -> datetime | None:
+    return datetime.combine(on, time.min, zone()) if on else None

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 
 from ledger.actions.changing import given, once
 from ledger.models import Deputy, Event, database_now
+from ledger.models.deputy import EARLIEST, LATEST
 from ledger.rules.errors import Malformed, NotFound, NotNow
 
 
@@ -29,6 +30,8 @@ def name_deputy(
             raise NotFound("There is no such person.")
         if len(names) == 1:
             raise Malformed("Nobody stands in for themselves.")
+        if starts_at < EARLIEST or ends_at >= LATEST:
+            raise Malformed("It starts and ends between 2000 and 2099.")
         if ends_at <= max(starts_at, database_now()):
             raise Malformed("It ends after it starts, and later than now.")
         made = Deputy.objects.create(

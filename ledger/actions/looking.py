@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from ledger.actions import resolving
+from ledger.actions import resolving, reversing
 from ledger.actions.asking import void_changed
 from ledger.actions.changing import change, first_time, locked
 from ledger.actions.claiming import Claimed, Ticket, claim_locked
@@ -21,7 +21,7 @@ from ledger.rules.records import Found
 from ledger.rules.states import FOUND, LIVE, CaseKind, Evidence, Outcome, Standing, State, Verdict
 
 FOUND_BEFORE = "found_before_send"
-CHANGED = "What was chosen is no longer as it was: nothing was reversed. It is chosen anew."
+NOT_VOIDED = "The destination refuses to void it, and no check could tell whether it stands."
 
 
 def keep_lookup(
@@ -230,18 +230,36 @@ def _not_reversed(operation: Operation, lookup: Lookup, now: datetime) -> None:
     if lookup.verdict == Verdict.ONE_MATCH and operation.state == State.PENDING:
         _found_waiting(operation, lookup, now, reference=operation.reversed_reference)
     elif lookup.verdict == Verdict.ONE_MATCH and operation.corrected_at is None:
-        reason = "Its record is reversed after all."
+        again = reversing.refusal_settles_at(operation) is not None
+        reason = "It was reversed already." if again else "Its record is reversed after all."
         resolving.reopen_locked(
             operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now, lookup=lookup
         )
         resolving.complete_found(operation, now)
-    elif lookup.verdict == Verdict.DIFFERS and operation.state == State.PENDING:
-        resolving.hold_locked(operation, CaseKind.DIFFERS, actor="policy", reason=CHANGED, now=now)
+    elif lookup.verdict == Verdict.DIFFERS and (
+        operation.state == State.PENDING or reversing.may_be_credited(operation)
+    ):
+        reversing.stop(operation, now)
+    elif reversing.may_be_credited(operation):
+        _refused_to_void(operation, lookup, now)
     elif lookup.proof and operation.state == State.FAILED:
         resolving.clear(operation, now)
     elif lookup.proof and case is not None and case.kind == CaseKind.COULD_NOT_LOOK:
         reason = "The check can look again: it goes on by itself."
         resolving.close_locked(operation, actor="policy", reason=reason, now=now)
+
+
+def _refused_to_void(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    """Credit what stands after the settle time of its refusal; look once more where that is not known."""
+    settles_at = reversing.refusal_settles_at(operation)
+    early = settles_at is not None and lookup.asked_at < settles_at
+    if lookup.verdict == Verdict.ABSENT and settles_at is not None and not early:
+        reversing.credit_instead(operation, now)
+    elif settles_at is not None and (early or operation.look_count < LOOKS):
+        at = max(settles_at, lookup.asked_at + timedelta(seconds=PAUSE_S))
+        Operation.objects.filter(pk=operation.pk).update(told_look_at=at)
+    else:
+        resolving.hold_locked(operation, CaseKind.REFUSED, actor="policy", reason=NOT_VOIDED, now=now)
 
 
 def _completed(operation: Operation, lookup: Lookup, now: datetime) -> None:
@@ -304,7 +322,7 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
         if found.verdict is Verdict.DIFFERS and operation.reverses_id is not None:
             _close_unsent(attempt, FOUND_BEFORE, found.why[:MESSAGE_MAX], now)
             resolving.settle_attempt(operation, attempt, now, kind="recorded", actor=actor)
-            resolving.hold_locked(operation, CaseKind.DIFFERS, actor="policy", reason=CHANGED, now=now)
+            reversing.stop(operation, now)
         elif found.verdict in FOUND:
             _close_unsent(attempt, FOUND_BEFORE, "Found before it was sent.", now)
             resolving.found_before_send(operation, attempt, now, actor=actor)

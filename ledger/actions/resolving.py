@@ -24,7 +24,7 @@ from ledger.actions.reading import (
     lookup_fact,
     match_of,
 )
-from ledger.actions.reversing import credit_instead, tie
+from ledger.actions.reversing import look_before_credit, tie
 from ledger.actions.told import SURPLUS, check_told, heed_late, told_late
 from ledger.models import Attempt, Operation, Permit
 from ledger.rules.decisions import Conclusion, Next, Step, conclude, decide
@@ -324,7 +324,7 @@ def _where_it_goes(
 
 def _after(operation: Operation, conclusion: Conclusion, now: datetime) -> None:
     """Open the case that an attempt's end asks for, and go on as far as no network is needed."""
-    if conclusion.case is CaseKind.REFUSED and credit_instead(operation, now):
+    if conclusion.case is CaseKind.REFUSED and look_before_credit(operation, now):
         return
     if conclusion.case is not None:
         hold_locked(operation, conclusion.case, actor="policy", reason=conclusion.why, now=now)

@@ -4,15 +4,16 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, hold_locked, tie_corrected, void_permit
+from ledger.actions.reading import contract_of
 from ledger.actions.submission import Prepared, digest_keys, key_for
 from ledger.models import Choice, Event, Operation, OperationType, TieoutNow
 from ledger.rules import digests
@@ -20,7 +21,7 @@ from ledger.rules.errors import LostRace
 from ledger.rules.keys import MAX_LENGTH
 from ledger.rules.redaction import redact_text
 from ledger.rules.reversals import CREDIT, VOID, Chosen, calls_of
-from ledger.rules.states import CaseKind, State
+from ledger.rules.states import CaseKind, Outcome, State
 
 OWN_LEASE_MARGIN_S = 10
 BY_HAND = "Its rules name no call that reverses it: people do so at the destination, and a check closes it."
@@ -28,6 +29,7 @@ NAME_KEPT = 89
 """How much of a type's name stands in that of what reverses it; the rest is a number and the way."""
 LOCK_TRIES = 5
 """How often they are taken anew, where others were made while they were waited for."""
+CHANGED = "What was chosen is no longer as it was: nothing was reversed. It is chosen anew."
 STANDS_BACK = "A newer choice stands in its place."
 WAYS = {VOID: ("Void", "void"), CREDIT: ("Credit", "credit note")}
 """What is said of each way: what it does, and what it makes."""
@@ -222,21 +224,60 @@ def retire(reversal: Operation, *, told: Told, now: datetime, reason: str = STAN
     close_locked(reversal, actor="policy", reason=reason, now=now)
 
 
-def credit_instead(barred: Operation, now: datetime) -> bool:
-    """Credit what the destination refuses to void, where its rules say how; False where they do not.
+def look_before_credit(barred: Operation, now: datetime) -> bool:
+    """Have what the destination refuses to void looked at before it is credited; False where it cannot be.
 
-    Whoever chose has read that it may come to this; the void stands back.
+    That it cannot be voided does not prove that it is not void: the request may have come twice.
     """
     how = barred.operation_type.how.void
     if barred.reverses_id is None or how is None or how.credit is None:
         return False
+    at = refusal_settles_at(barred) or now
     there = barred.operation_type.destination.title
-    told = Told("policy", f"{there} refuses to void it: it is credited instead.")
+    reason = f"{there} refuses to void it. It may be void already: a check tells, before it is credited."
+    change(barred, kind="waits", actor="policy", reason=reason, told_look_at=max(at, now))
+    return True
+
+
+def refusal_settles_at(barred: Operation) -> datetime | None:
+    """Return from when on a look tells whether what was refused is done all the same; None: not refused."""
+    last = barred.attempts.order_by("number").last()
+    if last is None or last.outcome != Outcome.REJECTED or last.sender_ended_at is None:
+        return None
+    return last.sender_ended_at + timedelta(seconds=contract_of(barred).settle_s)
+
+
+def may_be_credited(barred: Operation) -> bool:
+    """Say whether a void was refused, waits for nobody, and its rules say how to credit."""
+    how = barred.operation_type.how.void
+    free = barred.corrected_at is None and barred.held_at is None and barred.state == State.FAILED
+    return barred.reverses_id is not None and free and how is not None and how.credit is not None
+
+
+def credit_instead(barred: Operation, now: datetime) -> None:
+    """Credit what the destination has refused to void, and what a check found to stand after that.
+
+    Whoever chose has read that it may come to this; the void stands back.
+    """
+    there = barred.operation_type.destination.title
+    told = Told("policy", f"{there} refuses to void it, and a check found that it stands: it is credited.")
+    assert barred.reverses_id is not None  # of a void
     goes = chosen_for(barred).goes
     retire(barred, told=told, now=now, reason=told.reason)
     original = Operation.objects.select_related("operation_type__destination").get(pk=barred.reverses_id)
     make(original, goes, CREDIT, told=told, now=now)
-    return True
+
+
+def stop(reversal: Operation, now: datetime) -> None:
+    """Hold a locked reversal whose choice no longer stands, and have what it was chosen for looked at."""
+    told = reversal.cases.open().filter(kind=CaseKind.DIFFERS).exists()
+    hold_locked(reversal, CaseKind.DIFFERS, actor="policy", reason=CHANGED, now=now)
+    if told or reversal.reverses_id is None or reversal.corrected_at is not None:
+        return
+    with locked(reversal.reverses_id) as (operation, at):
+        reason = f"{reversal.key} stopped: what was chosen is no longer as it was."
+        data = {"reversal": str(reversal.uid), "reference": reversal.reversed_reference}
+        change(operation, kind="reversal_stopped", actor="policy", reason=reason, data=data, told_look_at=at)
 
 
 def tie(done: Operation, now: datetime) -> None:
@@ -264,7 +305,7 @@ def _tie_reversed(done: Operation) -> None:
 
 
 def under_way(operation: Operation) -> QuerySet[Operation]:
-    """Return what reverses its records by itself, now or soon: neither done, nor failed, nor held."""
-    return operation.reversals.filter(corrected_at=None, held_at=None).filter(
-        state__in=[State.PENDING, State.RUNNING, State.UNCERTAIN]
-    )
+    """Return what reverses its records by itself, now or soon: not held, neither done nor failed for good."""
+    going = Q(state__in=[State.PENDING, State.RUNNING, State.UNCERTAIN])
+    looked_at = Q(state=State.FAILED, told_look_at__isnull=False)
+    return operation.reversals.filter(going | looked_at, corrected_at=None, held_at=None)

@@ -25,6 +25,8 @@ class Boundary:
         except TieoutError as refusal:
             return self._ended(self._unread(request, refusal))
         request._body, request._stream = body, BytesIO(body)
+        if not self._is_api(request):
+            self._without_nul(request)
         response = self.get_response(request)
         if not self._is_api(request):
             return response
@@ -39,6 +41,14 @@ class Boundary:
     @staticmethod
     def _is_api(request: HttpRequest) -> bool:
         return f"{request.path_info}/".startswith(PREFIX)
+
+    @staticmethod
+    def _without_nul(request: HttpRequest) -> None:
+        """Let what a page's address says with a NUL count as not said: no text in the database has one."""
+        said = request.META.get("QUERY_STRING", "")
+        if "%00" in said or "\0" in said:
+            kept = (part for part in said.split("&") if "%00" not in part and "\0" not in part)
+            request.META["QUERY_STRING"] = "&".join(kept)
 
     def _unread(self, request: HttpRequest, refusal: TieoutError) -> HttpResponseBase:
         """Refuse a body that was not read: with a problem document, to a person in a sentence."""

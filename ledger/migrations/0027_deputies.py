@@ -1,5 +1,6 @@
 """Who stands in for whom: one hand, in the eyes of the database."""
 
+import datetime
 import uuid
 
 from django.db import migrations, models
@@ -50,6 +51,13 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("ends_at__gt", models.F("starts_at"))), name="deputy_ends_later"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("ends_at__lt", datetime.datetime(2100, 1, 2, tzinfo=datetime.UTC)),
+                            ("starts_at__gte", datetime.datetime(1999, 12, 31, tzinfo=datetime.UTC)),
+                        ),
+                        name="deputy_in_range",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

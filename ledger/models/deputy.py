@@ -1,13 +1,16 @@
 """Who stands in for whom, from when until when, and why; on record, ended early at most."""
 
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
 
 from ledger.models.clock import TieoutNow
+
+EARLIEST, LATEST = datetime(1999, 12, 31, tzinfo=UTC), datetime(2100, 1, 2, tzinfo=UTC)
+"""From 2000 to 2099 in every zone; what is far off cannot be read back."""
 
 
 class DeputyQuerySet(models.QuerySet["Deputy"]):
@@ -53,6 +56,9 @@ class Deputy(models.Model):
                 name="deputy_is_another", condition=~Q(deputy_account=F("principal_account"))
             ),
             models.CheckConstraint(name="deputy_ends_later", condition=Q(ends_at__gt=F("starts_at"))),
+            models.CheckConstraint(
+                name="deputy_in_range", condition=Q(starts_at__gte=EARLIEST, ends_at__lt=LATEST)
+            ),
             models.CheckConstraint(name="deputy_has_reason", condition=~Q(reason="") & ~Q(made_by="")),
             models.CheckConstraint(
                 name="deputy_ended_whole",

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import one_hand
@@ -38,12 +39,18 @@ class NotProposed(NotNow):
 
 
 def by_two() -> bool:
-    """Say whether rules change by two: where it is set, operations exist, and somebody could approve.
+    """Say whether rules change by two: where it is set, operations exist, and there is an approver.
 
-    The first configuration of an empty system applies at once.
+    The first configuration of an empty system applies at once. Who has ended counts as well: else whoever
+    ends the last approver could change the rules alone.
     """
-    approvers = User.objects.filter(is_active=True, groups__name=APPROVER)
-    return settings.RULES_BY_TWO and Operation.objects.exists() and approvers.exists()
+    ever = User.objects.filter(groups__name=APPROVER)
+    return settings.RULES_BY_TWO and Operation.objects.exists() and ever.exists()
+
+
+def approvers() -> QuerySet[User]:
+    """Return who can approve a change of rules or roles."""
+    return User.objects.filter(is_active=True, groups__name=APPROVER)
 
 
 def need_two(changes: Sequence[Change]) -> list[Change]:
@@ -85,8 +92,12 @@ def propose_role(
     name = person.get_username()
 
     def make() -> Proposal:
+        User.objects.select_for_update().get(pk=person.pk)  # one proposal of a role at a time
         if person.groups.filter(name=role).exists() == give:
             raise NotNow(f"{name} {'is' if give else 'is no'} {role} already.")
+        same = Proposal.objects.waiting(database_now()).filter(about_account=person.pk, data__role=role)
+        if (other := same.exclude(command_id=command_id).first()) is not None:
+            raise NotNow(f"{other.maker} has proposed this already: it waits for an answer under Approvals.")
         old, new = ("not given", "given") if give else ("given", "not given")
         return _propose(
             ROLE,

@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ("reviewed_by", models.CharField(max_length=150)),
                 ("reviewed_at", models.DateTimeField(db_default=ledger.models.clock.TieoutNow())),
                 ("words", models.CharField(max_length=1000)),
@@ -90,6 +91,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("uid", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
                 ("name", models.CharField(max_length=150)),
                 ("begins_at", models.DateTimeField()),
                 ("ends_at", models.DateTimeField()),

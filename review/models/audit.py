@@ -24,6 +24,7 @@ class AuditorTermQuerySet(models.QuerySet["AuditorTerm"]):
 class AuditorTerm(models.Model):
     """From when until when a person looks as an auditor; it ends by itself, or once before."""
 
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     person = models.ForeignKey(User, on_delete=models.PROTECT, related_name="auditor_terms")
     name = models.CharField(max_length=150)
     """What their account was called then."""
@@ -92,6 +93,7 @@ class Sample(models.Model):
 class AccessReview(models.Model):
     """One person's word that they have gone through who may do what, with what they saw."""
 
+    uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     reviewed_by = models.CharField(max_length=150)
     reviewed_at = models.DateTimeField(db_default=TieoutNow())
     words = models.CharField(max_length=1000)

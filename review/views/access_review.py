@@ -93,7 +93,7 @@ def table(request: HttpRequest) -> HttpResponseBase:
 def _reviewed(request: HttpRequest, form: ReasonForm) -> str:
     said = {"words": form.cleaned_data["reason"], "shown": request.POST.get("shown", "")}
     try:
-        access_review.review(person=person(request), **said)
+        access_review.review(person=person(request), command_id=form.cleaned_data["command_id"], **said)
     except TieoutError as error:
         return words(error)
     messages.success(request, "Reviewed, and on record.")
@@ -101,7 +101,7 @@ def _reviewed(request: HttpRequest, form: ReasonForm) -> str:
 
 
 def _given(request: HttpRequest, form: TermForm) -> str:
-    said = {name: form.cleaned_data[name] for name in ("first", "last", "reason")}
+    said = {name: form.cleaned_data[name] for name in ("first", "last", "reason", "command_id")}
     try:
         auditing.give(form.cleaned_data["whose"], person=person(request), **said)
     except TieoutError as error:

@@ -85,7 +85,7 @@ def hand_over(request: HttpRequest) -> HttpResponse:
             return SeeOther(f"{reverse('hand-over')}?of={form.cleaned_data['of']}")
         except TieoutError as error:
             refusal = words(error)
-    of = str(form["of"].value() or mine)
+    of = str(form["of"].value() or mine) if "of" not in form.errors else mine
     rows = list(cases.of_person(of)[: SHOWN + 1])
     shown = {
         "section": "queue",

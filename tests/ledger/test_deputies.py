@@ -9,7 +9,7 @@
 """
 
 import uuid
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from ledger import actions
 from ledger.models import Approval, Deputy, Event
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import Malformed, NotFound, NotNow
+from review.forms import DeputyForm
 from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.sessions import twice
@@ -38,6 +39,25 @@ def named(clock: Clock, deputy: str, principal: str, *, days: float = 3, **chang
 def people(clock: Clock) -> None:
     for name in ("ann", "bob", "eve", "ada"):
         User.objects.create(username=name)
+
+
+@pytest.mark.usefixtures("people")
+def test_what_could_not_be_read_back_is_not_written(clock: Clock) -> None:
+    at, far = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+    odds: list[dict[str, Any]] = [{"starts_at": at}, {"ends_at": far}]
+    for odd in odds:
+        with pytest.raises(Malformed, match="between 2000 and 2099"):
+            named(clock, "bob", "ann", **odd)
+    kept = named(clock, "bob", "ann")
+    form = {"principal": 1, "deputy": 2, "command_id": uuid.uuid4(), "reason": "Away."}
+    said = DeputyForm(form | {"starts_at": "0001-01-01T00:00", "ends_at": "9999-12-31T23:59"})
+    assert said.errors["starts_at"] == said.errors["ends_at"] == ["Give a date from 2000 to 2099."]
+    columns = {
+        one.attname: getattr(kept, one.attname) for one in Deputy._meta.concrete_fields if one.name != "id"
+    }
+    columns |= {"uid": uuid.uuid4(), "command_id": uuid.uuid4(), "starts_at": at}
+    with pytest.raises(IntegrityError, match="deputy_in_range"), transaction.atomic():
+        Deputy.objects.create(**columns)
 
 
 @pytest.mark.usefixtures("people")

@@ -281,18 +281,29 @@ def test_where_the_kept_one_is_gone_nothing_more_is_reversed(several: Several) -
     several.write(first, "void")
     several.work(rounds=2)
     assert (reversals(operation), several.there(operation)[second]) == ({second: "pending: differs"}, "open")
-    assert standing(several.looked(operation)) == "completed", "the other one is what is left"
+    assert standing(several.durban.again(operation)) == "completed", "looked at: the other is what is left"
 
 
 def test_what_cannot_be_voided_is_credited_where_the_rules_say_how(clock: Clock, books: Sandbox) -> None:
     several = Several(clock, books, void=VOID | {"credit": CREDIT})
-    operation = several(3)
-    first, second, third = several.there(operation)
+    operation = several(4)
+    first, second, third, fourth = several.there(operation)
     several.write(second, "paid")
+    several.books.faults("deliver_twice", f"{fourth}/void")
     several.choose(several.looked(operation), first)
+    several.work(rounds=1, after_s=11)
+    assert reversals(operation) == {second: "failed", third: "completed", fourth: "failed"}, "both refused"
+    several.write(fourth, "open")
+    several.looked(of(operation, fourth))
+    assert reversals(operation)[fourth] == "failed", "a list may lag: too early to credit what it shows"
+    several.write(fourth, "void")
     several.work()
-    assert several.there(operation) == {first: "open", second: "credited", third: "void"}
-    assert reversals(operation) == {f"({second})": "failed", second: "completed", third: "completed"}
+    states = {first: "open", second: "credited", third: "void", fourth: "void"}
+    assert several.there(operation) == states
+    done = dict.fromkeys([second, third, fourth], "completed")
+    assert reversals(operation) == {f"({second})": "failed", **done}, "void already: it is not credited"
+    told = of(operation, fourth).events.filter(kind="reopened").values_list("reason", flat=True)
+    assert [*told] == ["It was reversed already."]
     assert of(operation, second).operation_type.name == "invoice.create.credit"
     assert standing(operation) == "completed"
 

@@ -193,6 +193,7 @@ def test_a_role_is_given_and_taken_by_two_and_not_by_whose_it_is(runs: Configure
         return page("ada", "/approvals/roles/", give=give, command_id=str(uuid.uuid4()), **form)
 
     assert "Give vic the role of approver" in propose("yes")
+    assert "ada has proposed this already" in propose("yes")
     assert approver not in vic.groups.all()
     vic.groups.add(approver)
     with pytest.raises(NotNow, match="your own role"):
@@ -213,6 +214,12 @@ def test_the_command_line_gives_no_role_where_roles_change_by_two(runs: Configur
     for name in ("ann", "max"):
         with pytest.raises(CommandError, match="Roles change by two here"):
             call_command("person", name, "--role", "approver", "--reason", "Bob is away.")
+    told = StringIO()
+    call_command("person", "bob", "--end", "--reason", "He left.", stdout=told)
+    assert "they still take two, and no approver is left" in told.getvalue()
+    with pytest.raises(CommandError, match="Roles change by two here"):
+        call_command("person", "ann", "--role", "approver", "--reason", "Bob is gone.")
+    assert runs(LOOSER)[0] == 1, "who ends the last approver changes no rules alone"
     call_command("person", "max", stdout=StringIO())
     assert not User.objects.get(username="max").groups.exists()
     assert list(person("ann").groups.values_list("name", flat=True)) == ["reviewer"]

@@ -28,17 +28,19 @@ def shown(page: str) -> str:
     return found[1] if found else ""
 
 
-def reviewed(name: str = "bob", words: str = "All of them work here.", seen: str | None = None) -> Any:
+def reviewed(
+    name: str = "bob", words: str = "All of them work here.", seen: str | None = None, *, clicks: int = 1
+) -> Any:
     seen = shown(page(name)) if seen is None else seen
     form = {"command_id": str(uuid.uuid4()), "reason": words, "shown": seen}
-    return browser_of(name).post("/access/", form)
+    return [browser_of(name).post("/access/", form) for _ in range(clicks)][-1]
 
 
 def test_what_has_changed_since_the_last_review_stands_beside_each_name(durban: stories.Durban) -> None:
     for name in ("ann", "bob", "vic"):
         person(name)
     assert "Nobody has gone through it yet." in page()
-    assert reviewed().status_code == 303
+    assert reviewed(clicks=2).status_code == 303
     assert "bob went through it" in page() and "Nothing has changed since." in page()
     person("vic").groups.set([Group.objects.get(name="reviewer")])
     person("ann").groups.clear()

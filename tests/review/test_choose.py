@@ -156,6 +156,21 @@ def test_what_is_chosen_is_followed_on_the_page_until_it_is_proved(durban: Durba
     assert document(reversal)["links"][0]["how"] == "It reverses a record of"
 
 
+def test_the_page_says_that_the_kept_one_is_gone(durban: Durban) -> None:
+    operation = doubled(durban)
+    choose(operation, "INV-2")
+    durban.clock.advance(11)
+    for one in operation.reversals.select_related("operation_type__destination"):
+        durban.looked(one, judged(there(operation, INV2=Standing.VOID), actions.chosen_for(one)))
+    again = durban.again(operation)
+    assert again.told_look_at is not None, "the operation itself is looked at as well"
+    durban.looked(again, there(operation, INV2=Standing.VOID))
+    shown = page(operation)
+    assert "Choose one" in shown and "INV-2 is kept" not in shown
+    durban.looked(again, there(operation, INV2=Standing.VOID, INV3=Standing.VOID))
+    assert "Was kept, and no longer stands there" in page(operation)
+
+
 def test_it_is_undone_as_a_whole_and_chosen_again(durban: Durban) -> None:
     operation = doubled(durban)
     choose(operation, "INV-1")

@@ -121,7 +121,10 @@ def test_by_value_each_part_of_the_total_is_hit_once(orders: list[Operation]) ->
         ({"size": "501"}, "something in the form is missing"),
         ({"seed": "  "}, "something in the form is missing"),
         ({"reason": ""}, "something in the form is missing"),
-        ({"query": "since=2026-02-01&until=2026-01-01"}, "Choose the first and the last day."),
+        ({"query": "since=2026-02-01&until=2026-01-01"}, "Choose the first and the last day, 2000 to 2099."),
+        ({"query": "since=1999-12-31&until=9998-12-31"}, "Choose the first and the last day, 2000 to 2099."),
+        ({"query": "since=2020-01-01&until=2099-01-02&entity=Nobody"}, "nothing to draw from"),
+        ({"query": "since=2020-01-01&until=2099-01-02&type=nothing"}, "nothing to draw from"),
         ({"query": "since=2020-01-01&until=2020-01-02"}, "nothing to draw from"),
     ],
 )
@@ -204,10 +207,13 @@ def test_an_administrator_lets_somebody_audit_and_ends_it(durban: stories.Durban
         ({"whose": person("ada").pk}, "nobody does so for themselves"),
         ({"last": today - timedelta(days=1)}, "A term ends after it begins"),
         ({"last": today + timedelta(days=400)}, "lasts a year at most"),
+        ({"last": "9999-12-31"}, "Give a date from 2000 to 2099."),
     ):
         answer = ada.post("/access/auditors/", form | wrong | {"command_id": str(Sample().uid)})
         assert words in answer.content.decode()
-    assert ada.post("/access/auditors/", form | {"command_id": str(Sample().uid)}).status_code == 303
+    click = {"command_id": str(Sample().uid)}
+    for _ in range(2):
+        assert ada.post("/access/auditors/", form | click).status_code == 303, "two clicks are one"
     again = ada.post("/access/auditors/", form | {"command_id": str(Sample().uid)})
     assert "vic has a term in these days." in again.content.decode()
     vic, term = browser_of("vic"), AuditorTerm.objects.get()
