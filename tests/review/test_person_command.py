@@ -52,7 +52,8 @@ def test_a_person_is_made_changed_ended_and_let_back(place: Place) -> None:
     assert enters("zoe", first) is None and zoe.get("/queue/").status_code == 302
     again = enters("zoe", second)
     ended = said("zoe", "--end", "--reason", "Left the company.")
-    assert "Still open in their name: 1 × request to a second person, 1 × case that is theirs." in ended
+    assert "Still open in their name: 1 × request to a second person, 1 × case that is theirs, " in ended
+    assert "they still take two, and no approver is left" in ended
     assert again is not None and again.get("/queue/").status_code == 302 and enters("zoe", second) is None
     assert "can sign in again" in said("zoe", "--back", "--reason", "Came back.")
     assert enters("zoe", second) is not None
