@@ -204,7 +204,7 @@ def test_what_is_in_trouble_stands_first(durban: stories.Durban) -> None:
     assert "The worker.</b> No work has gone through the queue yet" in today()
     Heartbeat.objects.create(name="queue", beat_at=TieoutNow(), busy_until=TieoutNow())
     page = today()
-    assert "No destination is paused, the worker is at work, and no message to others is owed." in page
+    assert "No destination is paused, the worker is at work, no webhook fails" in page
     durban.tried(durban.invoiced(455, "7315.00"), stories.UNKNOWN_TO_THEM)
     page = today()
     assert "Durban Books is paused</b> since" in page and "the worker is at work" not in page
