@@ -112,6 +112,7 @@ def test_both_pages_show_that_it_was_sent_after_what_is_missing_now(
 def test_how_much_comes_after_it_costs_no_further_query(drafts: OperationType, posts: OperationType) -> None:
 
     draft, _ = drafted(drafts)
+    actions.claim(make.submission(posts, "post/beside"), actor="api:shop")  # a neighbour in the queue
     ann = browser_of("ann")
 
     def queries() -> int:
