@@ -66,10 +66,23 @@ class Sheet:
         said = [f"{one.what} ({instant(one.at, self.now)})" for one in self.passing]
         return f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else "".join(said)
 
-    @property
-    def moments(self) -> list[tuple[str, str]]:
-        """Return the instants that are offered, as the form sends them, with their words."""
-        return [(at.strftime("%Y-%m-%dT%H:%M"), words) for at, words in _moments(self.now)]
+    def moments(self, chosen: str = "") -> list[tuple[str, str]]:
+        """Return the instants that are offered, as the form sends them, with their words.
+
+        What was `chosen` a minute ago stays among them where it is offered no more.
+        """
+        offered = [(_sent(at), words) for at, words in _moments(self.now)]
+        if chosen in ("", *(value for value, _ in offered)):
+            return offered
+        try:
+            at = datetime.fromisoformat(chosen).replace(tzinfo=zone())
+        except ValueError:
+            return offered
+        return [(chosen, f"As chosen, {instant(at, self.now)}"), *offered]
+
+
+def _sent(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M")
 
 
 def _moments(now: datetime) -> Iterator[tuple[datetime, str]]:

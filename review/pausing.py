@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Self
 
 from django.db.models import Q
 
 from ledger.models import Event, Operation, Pause
 from ledger.rules.states import State
-from review import trail, wording
+from review import row, trail, wording
 from review.instants import instant
 
 SHOWN = 50
@@ -79,10 +80,11 @@ class Paused:
             return "Nothing waits for it."
         return f"{count} operation{'s wait' if self.waiting > 1 else ' waits'} for it."
 
-    @property
+    @cached_property
     def rows(self) -> list[tuple[Operation, str, wording.Badge]]:
         """Return what it has refused: operation, name and badge."""
-        return [(one, wording.title(one), wording.badge(State(one.state))) for one in self.refused]
+        badges = row.stamps(self.refused, self.now)
+        return [(one, wording.title(one), badges[one.pk]) for one in self.refused]
 
 
 def open_pauses() -> list[Pause]:

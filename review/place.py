@@ -85,7 +85,13 @@ class Place:
         return self._to(self.after, self.number + 1 if self.here else self.number)
 
     def _to(self, row: Neighbour | None, number: int) -> str:
-        return f"{row.address}{carry(self.filter, self.at, row.key, number)}" if row else ""
+        return carried(row.address, carry(self.filter, self.at, row.key, number)) if row else ""
+
+
+def carried(address: str, query: str) -> str:
+    """Return a row's address with what it carries along: before its fragment, after what it asks already."""
+    path, mark, fragment = address.partition("#")
+    return f"{path}{query.replace('?', '&', 1) if '?' in path else query}{mark}{fragment}"
 
 
 def carry(chosen: Filter, at: datetime, key: Cursor | None, number: int) -> str:

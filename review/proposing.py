@@ -74,9 +74,16 @@ def of(proposal: Proposal, person: User, now: datetime, *, whole: bool = True) -
         lines=[Line.of(said) for said in proposal.lines],
         mine=whole and actions.is_by(proposal, name),
         closed=(actions.why_not(proposal, name) or lacks) if whole else "",
-        ended=f"{by} {done} “{proposal.why}”" if done else "",
+        ended=_ended(proposal, by, done),
         trail=[trail.line(event, there="it") for event in told],
     )
+
+
+def _ended(proposal: Proposal, by: str, done: str) -> str:
+    if not done:
+        return ""
+    unsaid = proposal.answer == Answer.APPROVED and proposal.why in trail.UNSAID
+    return f"{by} {done}" if unsaid else f"{by} {done} “{proposal.why}”"
 
 
 def _title(proposal: Proposal) -> str:

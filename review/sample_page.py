@@ -14,7 +14,7 @@ from ledger.models import Destination, Operation, OperationType, database_now
 from ledger.rules.errors import Malformed
 from ledger.rules.states import State
 from reconcile import tables
-from review import amounts, sampling, wording
+from review import amounts, row, sampling, wording
 from review.evidence.parts import moment
 from review.filters import STATES
 from review.models import Sample
@@ -118,12 +118,13 @@ class Shown:
 
     @property
     def lines(self) -> list[Line]:
-        """Return what was drawn, in its order; one query."""
+        """Return what was drawn, in its order; a few queries, however many there are."""
         known = _operations(self.sample)
+        badges = row.stamps(known.values(), database_now())
         return [
             Line(
                 operation=(one := known[item["id"]]),
-                badge=wording.badge(State(one.state)),
+                badge=badges[one.pk],
                 name=wording.name(one) + (f" · {one.subject}" if one.subject else ""),
                 amount=amounts.whole(item["amount"], item["currency"]),
                 hits=item["hits"],

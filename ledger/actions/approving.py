@@ -25,7 +25,8 @@ from ledger.rules.approvals import OVERRIDES, Answer, Ask
 from ledger.rules.errors import Malformed, NotFound, NotNow
 from ledger.rules.leaves import Action
 
-AGREED = "Agreed."
+UNSAID = "No reason given."
+"""What stands as the reason of who agreed and wrote none: nobody is quoted with words that are not theirs."""
 
 
 def override(
@@ -68,7 +69,7 @@ def approve(approval_uid: uuid.UUID, *, actor: str, reason: str, command_id: uui
         changed = void_changed(operation) or overriding.void_differing(operation, approval)
         if not changed:
             people.require(operation, Action.APPROVE, actor=actor, now=now)
-            why = given(reason) if reason.strip() else AGREED
+            why = given(reason) if reason.strip() else UNSAID
             answer_asked(operation, approval, Answer.APPROVED, actor=actor, reason=why, command_id=command_id)
             word = Word(approval.maker, approval.reason, command_id)
             CARRY_OUT[Ask(approval.action)](operation, now, word, approval)

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import one_hand
 from ledger.actions.submission import payload_keys
@@ -145,7 +146,7 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str) -> None:
             configuration.one_at_a_time()
         proposal = _open(uid)
         require_another(proposal, actor)
-        why = given(reason) if reason.strip() else "Agreed."
+        why = given(reason) if reason.strip() else UNSAID
         moved = _applied(proposal, approver=actor)
         if moved:
             _answer(proposal, Answer.VOIDED, actor="policy", why=moved)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
+from ledger.actions.approving import UNSAID
 from ledger.models import Event, TieoutNow, database_now
 from ledger.rules import actors
 from ledger.rules.errors import Conflict, Malformed, NotNow
@@ -83,7 +84,7 @@ def _begin(bulk: Bulk, word: BulkWord, *, kind: str) -> None:
 def approve(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> None:
     """Agree to a bulk action that somebody else asked for; NotNow where it is answered, or one's own."""
     access.require(person, "approve")
-    with _word(bulk, "approve", person=person, reason=reason or "Agreed.", command_id=command_id) as said:
+    with _word(bulk, "approve", person=person, reason=reason or UNSAID, command_id=command_id) as said:
         if said is None:
             return
         fresh, word = said

@@ -34,14 +34,17 @@ def assign(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     case, form = _case(uid), AssignForm(request.POST)
     if not form.is_valid():
         return _page(request, case, assign=form)
-    return _done(request, case, lambda: _assigned(request, case, form))
+    return _done(request, case, lambda: _assigned(request, case, form), assign=form)
 
 
 def _assigned(request: HttpRequest, case: Case, form: AssignForm) -> str:
     given = {**form.cleaned_data, "to": form.cleaned_data["to"] or ""}
     if not handing.assign(case, person=person(request), **given):
-        return "It is theirs already; nothing was changed."
-    return f"It is {given['to']}’s now." if given["to"] else "It is its team’s now, and nobody’s yet."
+        return f"{cases.subject(case).name}: it is theirs already; nothing was changed."
+    name = cases.subject(case).name
+    return (
+        f"{name}: it is {given['to']}’s now." if given["to"] else f"{name}: its team’s now, and nobody’s yet."
+    )
 
 
 @people_only
@@ -56,7 +59,7 @@ def snooze(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 def _snoozed(request: HttpRequest, case: Case, form: SnoozeForm) -> str:
     handing.snooze(case, person=person(request), **form.cleaned_data)
-    return "It is snoozed. Whatever happens to it wakes it before that."
+    return f"{cases.subject(case).name}: snoozed. Whatever happens to it wakes it before that."
 
 
 @people_only
@@ -64,11 +67,12 @@ def _snoozed(request: HttpRequest, case: Case, form: SnoozeForm) -> str:
 def wake(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Take a case up again."""
     case = _case(uid)
-    return _done(
-        request,
-        case,
-        lambda: "It is awake." if handing.wake(case, person=person(request)) else "It is awake already.",
-    )
+    return _done(request, case, lambda: _woken(request, case))
+
+
+def _woken(request: HttpRequest, case: Case) -> str:
+    already = "" if handing.wake(case, person=person(request)) else " already"
+    return f"{cases.subject(case).name}: awake{already}."
 
 
 @people_only
@@ -123,13 +127,18 @@ def _case(uid: uuid.UUID) -> Case:
 
 
 def _done(
-    request: HttpRequest, case: Case, act: Callable[[], str], *, snooze: SnoozeForm | None = None
+    request: HttpRequest,
+    case: Case,
+    act: Callable[[], str],
+    *,
+    assign: AssignForm | None = None,
+    snooze: SnoozeForm | None = None,
 ) -> HttpResponse:
     """Do it and go back to where it was asked; or say on the case's page why not."""
     try:
         messages.success(request, act())
     except TieoutError as error:
-        return _page(request, _case(case.uid), refusal=words(error), snooze=snooze)
+        return _page(request, _case(case.uid), refusal=words(error), assign=assign, snooze=snooze)
     return SeeOther(_from(request) or cases.subject(case).url)
 
 
@@ -149,6 +158,7 @@ def _page(
 ) -> HttpResponse:
     may = access.may(request.user, "assign")
     sheet = cases.Sheet.of(case, database_now())
+    snooze = snooze or SnoozeForm()
     shown = {
         "section": "queue",
         "now": sheet.now,
@@ -156,7 +166,8 @@ def _page(
         "case": case,
         "back": _from(request) or sheet.subject.url,
         "assign": assign or AssignForm(initial={"to": case.assignee, "team": case.owner}),
-        "snooze": snooze or SnoozeForm(),
+        "snooze": snooze,
+        "moments": sheet.moments(snooze["until"].value() or ""),
         "refusal": refusal,
         "why_not": "" if may else access.lacking(person(request)),
     }

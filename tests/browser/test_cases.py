@@ -28,7 +28,7 @@ def test_ann_takes_it_by_keys_puts_it_off_without_script_and_hands_it_over(
     wrong = [f"case, {line}" for line in looked_at(page, "case")]
     page.get_by_role("button", name="Take it").focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status").get_by_text("It is ann’s now.")).to_be_visible()
+    expect(page.get_by_role("status").get_by_text("it is ann’s now.")).to_be_visible()
     assert page.url.endswith("/queue/?state=failed"), "back to the same filter"
 
     page.get_by_text("Save this view").click()

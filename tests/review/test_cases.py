@@ -64,6 +64,9 @@ def test_what_is_snoozed_counts_and_is_listed_apart(durban: stories.Durban) -> N
     refused = page(ann, f"/cases/{case.uid}/snooze/", form)
     assert "Something comes to its end before that" in refused and "The shop calls back." in refused
     assert "its due time (" in refused
+    chosen = {"until": f"{at:%Y-%m-%dT%H:%M}", "other": ""}
+    again = page(ann, f"/cases/{case.uid}/snooze/", form | chosen)
+    assert f'<option value="{chosen["until"]}" selected>' in again, "what was chosen stays chosen"
     page(ann, f"/cases/{case.uid}/snooze/", form | {"knowingly": "on"})
     queue = page(ann, "/queue/")
     assert listed(ann) == ["Order 484"] and listed(ann, "?view=snoozed") == ["Order 483"]

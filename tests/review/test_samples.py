@@ -72,12 +72,15 @@ def test_a_seed_draws_the_same_again_whatever_has_come_since(
     counted = browser_of("vic").get(f"/samples/?{days(type='invoice.create')}").content.decode()
     assert "An auditor draws samples" in counted
     durban.tried(orders[0], stories.SILENT)
+    durban.looked(orders[0], stories.several(orders[0], "INV-1", "INV-2"))
     sample = drawn(days(type="invoice.create"), size="4")
     assert [item["id"] for item in sample.items] == [str(one.uid) for one in by_hand(orders, "471")[:4]]
     assert (sample.count, sample.without_amount) == (9, 0)
     assert sample.totals == {"EUR": "99.00", "ZAR": "4266.60"}
     doubtful = drawn(days(state="uncertain"), size="9")
     assert [item["id"] for item in doubtful.items] == [str(orders[0].uid)]
+    stands = browser_of("vic").get(f"/samples/{doubtful.uid}/").content.decode()
+    assert "Done, but doubled" in stands, "the badge is the queue's"
     event = Event.objects.filter(kind="sampled").first()
     assert event is not None and (event.actor, event.reason, event.data["seed"]) == (
         "ira",

@@ -130,7 +130,7 @@ def test_an_approved_override_is_done_on_the_words_of_two_and_says_so(durban: st
     assert "Allow another try: It is not there on ann’s word only" in page("ann", operation)
     assert ">Override<" in page("ann", operation)
     assert "Not there, on two people’s word" in browser_of("vic").get("/queue/?view=latest").content.decode()
-    assert "approved what was asked." in shown
+    assert '<b>bob</b> approved what was asked. <span class="soft">No reason given.</span>' in shown
     told = answer("eve", operation, "approve").content.decode()
     assert "Not now." in told
     assert "bob approved it at" in told
