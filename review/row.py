@@ -9,6 +9,7 @@ from uuid import UUID
 
 from ledger import actions
 from ledger.models import Operation, OperationType, Permit
+from ledger.rules.contracts import REFUSES_US
 from ledger.rules.errors import RulesUnreadable
 from ledger.rules.states import DOUBT, CaseKind, Outcome, State, Verdict
 from reconcile.classes import ItemClass
@@ -170,11 +171,19 @@ def _found(operation: Any, seen: Seen | None, now: datetime, *, trouble: Verdict
             return "completed", operation.destination_reference or "Done"
     if operation.cancelled_at is not None:
         return "failed", "Cancelled before it was sent"
-    if seen is not None:
+    if seen is not None and not _refused_itself(operation, seen):
         return seen.icon, seen.short(_meant(operation))
     if trouble is not None:
         return str(trouble), "By a reconciliation"
     return _unseen(operation, tried)
+
+
+def _refused_itself(operation: Any, seen: Seen | None) -> bool:
+    """Say whether the destination refused what it was sent; a silence since then leaves that the cause."""
+    tried = operation.tried or {}
+    refused = operation.state == State.FAILED and tried.get("outcome") == Outcome.REJECTED
+    itself = refused and tried["http_status"] not in REFUSES_US
+    return itself and (seen is None or seen.verdict is Verdict.ABSENT)
 
 
 def _unseen(operation: Any, tried: dict[str, Any]) -> tuple[str, str]:
@@ -244,12 +253,8 @@ def _next(operation: Any, seen: Seen | None, now: datetime) -> tuple[bool, str]:
 
 def _asked(operation: Any, seen: Seen | None) -> str:
     kind = operation.operation_type
-    if (
-        operation.state == State.FAILED
-        and seen is None
-        and (operation.tried or {}).get("outcome") == Outcome.REJECTED
-    ):
-        return "See why"
+    if _refused_itself(operation, seen) and operation.reverses_id is None:
+        return "Correct it"
     if not kind.has_lookup:
         return "Decide"
     if (

@@ -295,6 +295,15 @@ def test_a_row_and_its_page_go_by_the_same_check(durban: stories.Durban) -> None
         assert item is None or item.verdict == (verdict or ""), operation.key
 
 
+def test_19_what_was_refused_stays_the_cause_when_a_run_finds_nothing_there(durban: stories.Durban) -> None:
+    refused = durban.tried(durban.invoiced(455), stories.REFUSED)
+    for _ in range(2):
+        row = browser_of("ann").get("/queue/").content.decode()
+        assert "Refused: The customer is blocked" in row and ">Correct it<" in row
+        durban.looked(refused, stories.ABSENT, actor="reconciliation 1")
+    assert ">Correct it<" in browser_of("ann").get(f"/operations/{refused.uid}/").content.decode()
+
+
 def test_a_strange_name_breaks_nothing(durban: stories.Durban) -> None:
     durban.invoiced(1, subject='<script>alert("x")</script> & Söhne')
     page = browser_of("ann").get("/queue/").content.decode()
