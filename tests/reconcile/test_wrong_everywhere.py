@@ -29,6 +29,9 @@ saves = "5xx"
 scheme = "strip"
 secret = "whsec_here"
 
+[destinations.bank.hours]
+timezone = "Africa/Durban"
+
 [destinations.shop]
 preset = "shopfy"
 name = "Shop"
@@ -97,6 +100,7 @@ PLACES = [
     "destinations.bank.contract.saves",
     "destinations.bank.events.scheme",
     "destinations.bank.events.secret",
+    "destinations.bank.hours.timezone",
     "destinations.shop.preset",
     "destinations.read.url",
     'operation_types."payment.make".performed_by',

@@ -435,10 +435,14 @@ def test_who_only_looks_finds_no_form(durban: stories.Durban) -> None:
 
 def test_the_form_costs_the_same_queries_however_many_fields_it_has(durban: stories.Durban) -> None:
     counts = []
+    for order, amount in ((8, "99999.00"), (9, "0.01")):
+        durban.silent(
+            order, amount, subject="Ballito Surf"
+        )  # a neighbour on either side, with the same subject
     for order, lines in ((1, 1), (2, 140)):
         operation = refused(durban, {"lines": [str(n) for n in range(lines)]}, order)
         ann = browser_of("ann")
         with CaptureQueriesContext(connection) as queries:
             ann.get(address(operation))
         counts.append(len(queries))
-    assert counts[0] == counts[1] <= 28, counts
+    assert counts[0] == counts[1] <= 34, counts
