@@ -18,7 +18,7 @@ from ledger.actions.submission import (
     Submission,
     changed_since,
     earlier_of,
-    key_for,
+    linked,
     prepare,
     refuse_changed,
     source_of,
@@ -277,25 +277,12 @@ def _words(said: str | None, before: str) -> str:
 def _insert(
     operation: Operation, prepared: Prepared, meant: Correction, *, number: int, order: Ordered, now: datetime
 ) -> Operation:
-    kind = prepared.operation_type
     try:
         with transaction.atomic():
             made = Operation.objects.create(
-                uid=prepared.uid,
-                operation_type=kind,
-                key=prepared.key,
-                state=State.PENDING,
+                **linked(prepared, operation),
                 description=_words(meant.description, operation.description),
                 subject=_words(meant.subject, operation.subject),
-                amount=prepared.amount,
-                currency=prepared.currency,
-                source_system=operation.source_system,
-                source_reference=operation.source_reference,
-                source_version=operation.source_version,
-                payload_digest=prepared.payload_digest,
-                leaf_digests=prepared.leaf_digests(),
-                payload_sealed=prepared.sealed(),
-                idempotency_key=key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
                 next_try_at=now + order.wait if operation.after_id is None else None,
                 after_id=operation.after_id,
                 corrects=operation,

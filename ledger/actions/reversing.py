@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, hold_locked, tie_corrected, void_permit
 from ledger.actions.reading import contract_of
-from ledger.actions.submission import Prepared, digest_keys, key_for
+from ledger.actions.submission import Prepared, digest_keys, linked
 from ledger.models import Choice, Event, Operation, OperationType, TieoutNow
 from ledger.rules import digests
 from ledger.rules.errors import LostRace
@@ -179,26 +179,13 @@ def _free_key(operation: Operation, kind: OperationType, name: str) -> str:
 def _insert(
     operation: Operation, prepared: Prepared, record: Mapping[str, Any], *, way: str, go_at: datetime | None
 ) -> Operation:
-    kind = prepared.operation_type
     name = operation.description or operation.key
     try:
         with transaction.atomic():
             return Operation.objects.create(
-                uid=prepared.uid,
-                operation_type=kind,
-                key=prepared.key,
-                state=State.PENDING,
+                **linked(prepared, operation),
                 description=redact_text(f"{WAYS[way][0]} {record['id']} · {name}"),
                 subject=operation.subject,
-                amount=prepared.amount,
-                currency=prepared.currency,
-                source_system=operation.source_system,
-                source_reference=operation.source_reference,
-                source_version=operation.source_version,
-                payload_digest=prepared.payload_digest,
-                leaf_digests=prepared.leaf_digests(),
-                payload_sealed=prepared.sealed(),
-                idempotency_key=key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
                 next_try_at=go_at,
                 reverses=operation,
                 reversed_reference=record["id"],

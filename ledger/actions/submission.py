@@ -18,6 +18,7 @@ from ledger.rules.decisions import GONE
 from ledger.rules.digests import Keyring
 from ledger.rules.errors import KeyMissing, Malformed, PayloadChanged
 from ledger.rules.following import Earlier
+from ledger.rules.states import State
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,26 @@ def payload_keys() -> Keyring:
 @lru_cache(maxsize=4)
 def _keyring(text: str, name: str) -> Keyring:
     return Keyring.parse(text, name)
+
+
+def linked(prepared: Prepared, original: Operation) -> dict[str, Any]:
+    """Return the columns of one that stands for another: as prepared, of the original's source."""
+    kind = prepared.operation_type
+    return {
+        "uid": prepared.uid,
+        "operation_type": kind,
+        "key": prepared.key,
+        "state": State.PENDING,
+        "amount": prepared.amount,
+        "currency": prepared.currency,
+        "source_system": original.source_system,
+        "source_reference": original.source_reference,
+        "source_version": original.source_version,
+        "payload_digest": prepared.payload_digest,
+        "leaf_digests": prepared.leaf_digests(),
+        "payload_sealed": prepared.sealed(),
+        "idempotency_key": key_for(kind, prepared.key, generation=1, key_max=kind.promises.key_max),
+    }
 
 
 def key_for(kind: OperationType, key: str, *, generation: int, key_max: int) -> str:
