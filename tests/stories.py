@@ -12,7 +12,7 @@ from ledger import actions
 from ledger.models import Attempt, Destination, Operation, OperationType, Permit, database_now
 from ledger.rules.outcomes import Report
 from ledger.rules.records import Found, RecordSeen
-from ledger.rules.states import Outcome, Standing, Verdict
+from ledger.rules.states import Outcome, Standing, State, Verdict
 from tests.databases import Clock
 
 ABSENT = Found(Verdict.ABSENT, complete=True)
@@ -203,15 +203,16 @@ class Durban:
         self.allowed(old["allowed"])
         return {name: self.again(operation) for name, operation in (old | new).items()}
 
-    def has_thousands_alike(self, count: int = 3000) -> None:
-        """Add so many rows like each operation that is there; only their ids and keys differ."""
+    def has_thousands_alike(self, count: int = 3000, *, state: State | None = None) -> None:
+        """Add so many rows like each operation that is there (in this state); only ids and keys differ."""
+        those = f"WHERE state = '{state}'" if state else ""
         columns = [field.column for field in Operation._meta.fields if field.column != "id"]
         values = {name: name for name in columns} | {"uid": "gen_random_uuid()", "key": "key || '/' || n"}
         self.clock.database.as_superuser(
             "SET session_replication_role = replica",
             f"INSERT INTO ledger_operation ({', '.join(columns)}) "
             f"SELECT {', '.join(values[name] for name in columns)} "
-            f"FROM ledger_operation, generate_series(1, {count}) AS n",
+            f"FROM ledger_operation, generate_series(1, {count}) AS n {those}",
             "ANALYZE ledger_operation",
         )
 

@@ -30,6 +30,7 @@ from ledger.actions.people import attest, cancel, end, permit, withdraw
 from ledger.actions.proof import is_proof, is_settled, predates_rules, same_rules
 from ledger.actions.reading import (
     comes_beside,
+    contract_of,
     correction_of,
     corrections_of,
     facts,
@@ -75,6 +76,7 @@ __all__ = [
     "close_case",
     "comes_beside",
     "comment",
+    "contract_of",
     "correct",
     "correct_in_doubt",
     "correction_of",

@@ -119,7 +119,7 @@ def ask(
     values, by_answer = _values(operation, call)
     request = LookRequest(
         call=call,
-        contract=contract or actions.facts(operation).contract,
+        contract=contract or actions.contract_of(operation),
         record=record,
         values=values,
         timeout_s=max(0.0, min(kind.destination.reach.timeout_s, until - time.monotonic())),

@@ -40,7 +40,7 @@ def finish(
     """Say what came of an item, unless it was said; at a surprise, stop in the same transaction."""
     if surprised:
         fields["surprised_at"] = TieoutNow()
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):  # whoever is within one gives all of it up, or none
         left = BulkItem.objects.filter(pk=item.pk, outcome="")
         said = left.update(outcome=outcome, why=why[:500], seen=seen, done_at=TieoutNow(), **fields)
         if said and surprised:  # the item first: once it has stopped, none is acted on

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -98,24 +99,26 @@ def _allowed(bulk: Bulk) -> bool:
 
 def _go_on(bulk: Bulk) -> bool:
     """Check what is still to be checked, or else act on what comes next."""
-    items = bulk.items.filter(outcome="", may=True, acted_at=None)
-    items = items.select_related("operation__operation_type__destination", "looked").order_by("number")
+    items = bulk.items.filter(outcome="", may=True, acted_at=None).order_by("number")
     unready = items.filter(ready_at=None)
+    if bulk.action != Action.CHECK and unready.exists():
+        return _each(unready[: _room(bulk, "looked_at")], _make_ready)
+    first, most = _next(bulk)
     if bulk.action == Action.CHECK:
-        return _each(items[: min(_room(bulk, "looked_at"), _next(bulk))], _check, bulk)
-    if unready.exists():
-        return _each(unready[: _room(bulk, "looked_at")], _make_ready, bulk)
-    return _each(items[: _next(bulk)], _decide, bulk)
+        return _each(items[: min(_room(bulk, "looked_at"), most)], partial(_check, canary=first))
+    return _each(items[:most], partial(_decide, canary=first))
 
 
-def _each(items: QuerySet[BulkItem], do: Callable[[BulkItem, Bulk], None], bulk: Bulk) -> bool:
-    """Do it with each for as long as it runs; says whether there was any."""
+def _each(items: QuerySet[BulkItem], do: Callable[[BulkItem, Bulk], None]) -> bool:
+    """Do it with each, as it stands now, for as long as all of it runs; says whether there was any."""
+    whole = BulkItem.objects.select_related("bulk", "looked", "operation__operation_type__destination")
     done = False
-    for item in items:
-        if not Bulk.objects.filter(pk=bulk.pk, status=Status.RUNNING).exists():
+    for pk in list(items.values_list("pk", flat=True)):
+        item = whole.get(pk=pk)
+        if item.bulk.status != Status.RUNNING:
             break
         with watched(item):
-            do(item, bulk)
+            do(item, item.bulk)
         done = True
     return done
 
@@ -128,21 +131,21 @@ def _room(bulk: Bulk, begun_at: str) -> int:
     return max(0, min(bulk.per_minute // parts - begun, AT_ONCE))
 
 
-def _next(bulk: Bulk) -> int:
-    """Return how many may be acted on now: the first five, and once these are known, as the pace allows."""
+def _next(bulk: Bulk) -> tuple[bool, int]:
+    """Return whether these are of the first five, and how many may be acted on now, as the pace allows."""
     room = _room(bulk, "acted_at")
     canaries = list(bulk.items.filter(canary=True).values_list("outcome", flat=True))
     if len(canaries) < CANARY:
-        return min(CANARY - len(canaries), room)
+        return True, min(CANARY - len(canaries), room)
     if "" in canaries:
-        return 0
+        return False, 0
     under_way = bulk.items.filter(outcome="", acted_at__isnull=False).count()
-    return max(0, min(max(UNDER_WAY_MIN, bulk.per_minute // 4) - under_way, room))
+    return False, max(0, min(max(UNDER_WAY_MIN, bulk.per_minute // 4) - under_way, room))
 
 
 def _asked(item: BulkItem, bulk: Bulk, **more: uuid.UUID) -> Lookup | None:
     """Check an item, if that is open; None where that was all that came of it."""
-    operation = again(item)
+    operation = item.operation
     if operation.state == State.RUNNING or not operation.operation_type.has_lookup:  # what the leave hangs on
         now = database_now()
         leave = leaves(actions.facts(operation), now, sitting=None)[Action.CHECK]
@@ -155,13 +158,13 @@ def _asked(item: BulkItem, bulk: Bulk, **more: uuid.UUID) -> Lookup | None:
         return None
 
 
-def _check(item: BulkItem, bulk: Bulk) -> None:
+def _check(item: BulkItem, bulk: Bulk, *, canary: bool) -> None:
     """Check an item where checking is all that was asked for."""
     command_id = _command(item, bulk)
     lookup = _asked(item, bulk, command_id=command_id)
     if lookup is None:
         return
-    wrong, canary = lookup.verdict in WRONG, _first_five(bulk)
+    wrong = lookup.verdict in WRONG
     surprised = wrong and (canary or lookup.verdict != item.foreseen)
     with transaction.atomic():
         runs = _runs(bulk)
@@ -174,7 +177,7 @@ def _check(item: BulkItem, bulk: Bulk) -> None:
 
 def _make_ready(item: BulkItem, bulk: Bulk) -> None:
     """Check an item before the action, in the maker's name, and say whether it is still open to it."""
-    if not again(item).operation_type.has_lookup:
+    if not item.operation.operation_type.has_lookup:
         _ready(item, None)
         return
     lookup = _asked(item, bulk)
@@ -207,7 +210,7 @@ def _ready(item: BulkItem, lookup: Lookup | None) -> None:
     BulkItem.objects.filter(pk=item.pk, outcome="").update(ready_at=TieoutNow(), looked=lookup)
 
 
-def _decide(item: BulkItem, bulk: Bulk) -> None:
+def _decide(item: BulkItem, bulk: Bulk, *, canary: bool) -> None:
     """Act on an item by the same door as alone; a check that is too old by now is made again."""
     if item.looked is not None and database_now() - item.looked.asked_at > FRESH:
         _make_ready(item, bulk)
@@ -219,27 +222,27 @@ def _decide(item: BulkItem, bulk: Bulk) -> None:
         if not _runs(bulk):
             return
         try:
-            ACT[Action(bulk.action)](item, bulk)
+            ACT[Action(bulk.action)](item, bulk, canary=canary)
         except TieoutError as error:
             refusal = told(error)
     if refusal:
         finish(item, Outcome.REFUSED, refusal, surprised=True)
 
 
-def _send_again(item: BulkItem, bulk: Bulk) -> None:
+def _send_again(item: BulkItem, bulk: Bulk, *, canary: bool) -> None:
     command_id = _command(item, bulk)
     actions.permit(item.operation_id, actor=bulk.maker, reason=bulk.said(item), command_id=command_id)
     left = BulkItem.objects.filter(pk=item.pk, outcome="", acted_at=None)
-    left.update(acted_at=TieoutNow(), command_id=command_id, canary=_first_five(bulk))
+    left.update(acted_at=TieoutNow(), command_id=command_id, canary=canary)
 
 
-def _end(item: BulkItem, bulk: Bulk) -> None:
+def _end(item: BulkItem, bulk: Bulk, *, canary: bool) -> None:
     command_id = _command(item, bulk)
     asked = actions.end(item.operation_id, actor=bulk.maker, reason=bulk.said(item), command_id=command_id)
     if asked is not None:
         finish(item, Outcome.HELD, "A second person is asked about it.", command_id=command_id)
         return
-    acted: dict[str, Any] = {"acted_at": TieoutNow(), "canary": _first_five(bulk), "command_id": command_id}
+    acted: dict[str, Any] = {"acted_at": TieoutNow(), "canary": canary, "command_id": command_id}
     if item.looked is None:
         there = item.operation.operation_type.destination.title
         finish(item, Outcome.UNSEEN, f"Closed on {bulk.maker}’s word: {there} cannot be checked.", **acted)
@@ -247,7 +250,7 @@ def _end(item: BulkItem, bulk: Bulk) -> None:
         finish(item, Outcome.VERIFIED, "It did not happen: closed.", seen=item.looked, **acted)
 
 
-ACT: dict[Action, Callable[[BulkItem, Bulk], None]] = {
+ACT: dict[Action, Callable[..., None]] = {
     Action.SEND_AGAIN: _send_again,
     Action.DID_NOT_HAPPEN: _end,
 }
@@ -256,10 +259,6 @@ ACT: dict[Action, Callable[[BulkItem, Bulk], None]] = {
 def _command(item: BulkItem, bulk: Bulk) -> uuid.UUID:
     """Return the command of an item: the same one for whoever takes it up again."""
     return uuid.uuid5(bulk.uid, f"{item.number}/{item.turn}")
-
-
-def _first_five(bulk: Bulk) -> bool:
-    return bulk.items.filter(canary=True).count() < CANARY
 
 
 def _runs(bulk: Bulk) -> bool:
