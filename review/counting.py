@@ -28,6 +28,7 @@ SELECT
         SELECT FROM review_item WHERE kind <> '' OR finding_id IS NOT NULL LIMIT %(most)s
     ) AS counted),
     (SELECT count(*) FROM (SELECT FROM review_item WHERE due_s < %(now_s)s LIMIT %(most)s) AS counted),
+    (SELECT count(*) FROM (SELECT FROM review_item WHERE level > 0 LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (SELECT FROM review_item WHERE kind = ANY(%(wrong)s) LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (SELECT FROM review_item WHERE rests_s > %(now_s)s LIMIT %(most)s) AS counted),
     (SELECT array_agg(currency) FROM one WHERE currency <> ''),
@@ -61,9 +62,16 @@ def counts(now: datetime) -> Counts:
     }
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, values)
-        asks, waits, person, late, wrong, snoozed, own, others, repeated = cursor.fetchone()
+        asks, waits, person, late, escalated, wrong, snoozed, own, others, repeated = cursor.fetchone()
     return Counts(
-        views={"open": asks + waits, "person": person, "late": late, "wrong": wrong, "snoozed": snoozed},
+        views={
+            "open": asks + waits,
+            "person": person,
+            "late": late,
+            "escalated": escalated,
+            "wrong": wrong,
+            "snoozed": snoozed,
+        },
         currencies=sorted({*(own or []), *(others or [])}),
         repeated=repeated,
     )

@@ -12,14 +12,15 @@ VIEWS = {
     "open": "All open",
     "person": "Needs a person",
     "late": "Late",
+    "escalated": "Escalated",
     "wrong": "Doubled or differs",
     "snoozed": "Snoozed",
     "latest": "Latest, also done",
 }
-COUNTED = ("open", "person", "late", "wrong", "snoozed")
+COUNTED = ("open", "person", "late", "escalated", "wrong", "snoozed")
 """The views whose tabs say how many they hold."""
 RESTING = ("open", "person", "wrong")
-"""The views that leave out what is snoozed; it counts in them all the same. Late leaves nothing out."""
+"""The views that leave out what is snoozed; it counts in them all the same. The others leave nothing out."""
 WHO = {"me": "Mine", "team": "My team’s", "nobody": "Nobody’s"}
 STATES = {
     "uncertain": "May have happened",

@@ -27,6 +27,8 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
             found = found.exclude(kind="", finding=None)
         case "late":
             found = found.filter(due_s__lt=seconds(at))
+        case "escalated":
+            found = found.filter(level__gt=0)
         case "wrong":
             found = found.filter(kind__in=WRONG)
         case "snoozed":

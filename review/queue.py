@@ -252,6 +252,7 @@ def told(operations: QuerySet[Any]) -> QuerySet[Any]:
         case_kind=F("open_case__kind"),
         case_owner=F("open_case__owner"),
         case_uid=F("open_case__uid"),
+        case_escalated_to=F("open_case__escalated_to"),
         case_assignee=F("open_case__assignee"),
         case_snoozed=Choice(
             When(open_case__snoozed_revision=F("revision"), then=F("open_case__snoozed_until")), default=None

@@ -42,6 +42,8 @@ class Row:
     due: str
     late: bool
     owner: str
+    escalated: str
+    """Who has it besides, because nobody answered in time; empty for nobody."""
     case: UUID | None
     """Its open case, where whose it is can be changed."""
     next: str
@@ -77,6 +79,7 @@ class Row:
             due=due,
             late=late,
             owner=_whose(operation) or ("software" if state is not State.COMPLETED else "–"),
+            escalated=operation.case_escalated_to or "",
             case=operation.case_uid,
             next=step,
             asks=asks,
@@ -106,6 +109,7 @@ def of_difference(item: Item, now: datetime) -> Row:
         due=due,
         late=late,
         owner=item.assignee or item.owner,
+        escalated=case.escalated_to if case else "",
         case=case.uid if case else None,
         next="See the run",
         asks=True,

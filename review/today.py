@@ -45,6 +45,7 @@ AGES = (("", "24", "0–1"), ("24", "168", "1–7"), ("168", "720", "7–30"), (
 PERSON = Filter(view="person", order="due")
 """The queue of what waits for a person, as it is linked from here."""
 MINE = replace(PERSON, who="me")
+ESCALATED = Filter(view="escalated", order="due")
 SNOOZED = Filter(view="snoozed")
 
 
@@ -74,6 +75,8 @@ class Today:
     """How many of them this person has taken, or was given."""
     snoozed: str
     """How many rest, which are not among them."""
+    escalated: str
+    """How many went to a next level because nobody answered in time."""
     repeated: str
     """How many triggers ran more than once; bounded."""
     asks: list[Ask]
@@ -95,6 +98,7 @@ class Today:
             waiting=_count(PERSON, now),
             mine=_count(replace(MINE, reader=access.reader(person)), now),
             snoozed=_count(SNOOZED, now),
+            escalated=_count(ESCALATED, now),
             repeated=_repeated(),
             asks=_asks(person, now) if asked_now else [],
             asked=asked_now,
@@ -114,7 +118,12 @@ class Today:
     @property
     def queues(self) -> list[tuple[str, str]]:
         """The queues of what waits, in words that count them, with their addresses."""
-        all_ = [(self.waiting, "All", PERSON), (self.mine, "Mine", MINE), (self.snoozed, "Snoozed", SNOOZED)]
+        all_ = [
+            (self.waiting, "All", PERSON),
+            (self.mine, "Mine", MINE),
+            (self.escalated, "Escalated", ESCALATED),
+            (self.snoozed, "Snoozed", SNOOZED),
+        ]
         return [
             (f"{words} {count}", f"{reverse('queue')}?{chosen.address}")
             for count, words, chosen in all_

@@ -88,6 +88,7 @@ _DID = {
     "single_sign_on_untied": "untied an account from single sign-on{person}.",
     "recovery_code_used": "signed in with a recovery code.",
     "assigned": "gave it to {to}.",
+    "escalated": "passed it on to {to}, beside its owner.",
     "handed_over": "handed it over to {to}.",
     "snoozed": "snoozed it until {until}.",
     "woken": "took it up again.",

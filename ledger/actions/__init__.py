@@ -20,6 +20,7 @@ from ledger.actions.drilling import (
     note_sending,
     note_voided,
 )
+from ledger.actions.escalating import escalate, escalate_ask, overdue, overdue_asks
 from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.hearing import hear, refuse_unsigned, unheard
 from ledger.actions.keeping import remove_payload
@@ -87,6 +88,8 @@ __all__ = [
     "end",
     "end_deputy",
     "end_drill",
+    "escalate",
+    "escalate_ask",
     "expire",
     "extend",
     "facts",
@@ -112,6 +115,8 @@ __all__ = [
     "note_voided",
     "open_case",
     "open_payload",
+    "overdue",
+    "overdue_asks",
     "override",
     "passing",
     "pause",

@@ -33,7 +33,7 @@ def assign(case_uid: uuid.UUID, *, actor: str, reason: str = "", to: str = "", t
 
     False where it is theirs already. Raises NotFound, NotNow.
     """
-    with _open_case(case_uid) as (case, operation, _):
+    with open_case_locked(case_uid) as (case, operation, _):
         owner = team or case.owner
         if (case.owner, case.assignee) == (owner, to):
             return False
@@ -49,7 +49,7 @@ def hand_over(case_uid: uuid.UUID, *, actor: str, reason: str, of: str, to: str)
     """
     words = given(reason, ask="Write a note for whoever takes it")
     try:
-        with _open_case(case_uid) as (case, operation, _):
+        with open_case_locked(case_uid) as (case, operation, _):
             if case.assignee != of or of == to:
                 return False
             _hand_on(case, operation, owner=case.owner, to=to, actor=actor, reason=words, kind="handed_over")
@@ -64,7 +64,7 @@ def snooze(case_uid: uuid.UUID, *, actor: str, reason: str, until: datetime, kno
     Raises NotNow where something comes to its end before that and it is not done `knowingly`; Malformed.
     """
     words = given(reason)
-    with _open_case(case_uid) as (case, operation, now):
+    with open_case_locked(case_uid) as (case, operation, now):
         if not now < until <= now + SNOOZE_MAX:
             raise Malformed(f"Choose an instant between now and {SNOOZE_MAX.days} days from now.")
         passed = [one for one in passing(case, operation, now) if one.at < until]
@@ -78,7 +78,7 @@ def snooze(case_uid: uuid.UUID, *, actor: str, reason: str, until: datetime, kno
 
 def wake(case_uid: uuid.UUID, *, actor: str) -> bool:
     """Take a case up again that was put off; False where it is awake."""
-    with _open_case(case_uid) as (case, operation, now):
+    with open_case_locked(case_uid) as (case, operation, now):
         if not case.is_snoozed(now, operation.revision if operation else None):
             return False
         case.snoozed_until = case.snoozed_revision = None
@@ -115,8 +115,8 @@ def passing(case: Case, operation: Operation | None, now: datetime) -> list[Pass
 
 
 @contextmanager
-def _open_case(case_uid: uuid.UUID) -> Iterator[tuple[Case, Operation | None, datetime]]:
-    """Lock an open case, its operation first, as everybody does who changes both."""
+def open_case_locked(case_uid: uuid.UUID) -> Iterator[tuple[Case, Operation | None, datetime]]:
+    """Lock an open case, its operation first, as everybody does who changes both; raises NotFound, NotNow."""
     named = Case.objects.filter(uid=case_uid).first()
     if named is None:
         raise NotFound("There is no such case.")

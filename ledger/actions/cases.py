@@ -23,7 +23,7 @@ def open_case(
     with transaction.atomic():
         now = database_now()
         due_at = now + timedelta(seconds=due_s) if at is None else at.due_at(now, due_s)
-        case = Case.objects.create(kind=kind, owner=owner, opened_at=now, due_at=due_at)
+        case = Case.objects.create(kind=kind, owner=owner, opened_at=now, due_at=due_at, destination=at)
         _tell(case, kind="held", actor=actor, reason=reason, data={"case_kind": kind, **(data or {})})
     return case
 

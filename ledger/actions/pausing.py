@@ -50,7 +50,9 @@ def pause(destination_id: int, *, why: str) -> None:
 
 def _begin(pause: Pause, now: datetime, *, due_s: float, attempt: Attempt | None = None) -> Pause:
     due_at, why = pause.destination.due_at(now, due_s), pause.why
-    case = Case.objects.create(kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at)
+    case = Case.objects.create(
+        kind=CaseKind.PAUSED, owner=OWNER, opened_at=now, due_at=due_at, destination=pause.destination
+    )
     pause.case, pause.why, pause.paused_at = case, why[:WHY_MAX], now
     pause.save(force_insert=True)
     data: dict[str, object] = {

@@ -16,6 +16,7 @@ from ledger.models.pace import Pace
 from ledger.models.pause import Pause, Refusal
 from ledger.models.permit import Permit
 from ledger.models.seal import Seal
+from ledger.models.team import Team
 from ledger.models.webhook import Delivery, Webhook
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Permit",
     "Refusal",
     "Seal",
+    "Team",
     "TieoutNow",
     "Unsigned",
     "Webhook",

@@ -47,6 +47,8 @@ class Approval(models.Model):
     expires_at = models.DateTimeField()
     due_at = models.DateTimeField()
     """When it should be answered: before the key's window closes, where that is earlier."""
+    escalated_at = models.DateTimeField(null=True)
+    """When it had passed that without an answer."""
     payload_digest = models.CharField(max_length=100)
     attempt_count = models.PositiveSmallIntegerField()
     lookup = models.ForeignKey(Lookup, null=True, on_delete=models.PROTECT, related_name="approvals")

@@ -1,13 +1,15 @@
 """Evidence and people's work: look-ups, cases, commands and the events that nobody can change."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from django.db import connection, models
 from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 
 from ledger.models.clock import TieoutNow
+from ledger.models.destination import Destination
 from ledger.models.operation import Attempt, Operation
 from ledger.rules import actors
 from ledger.rules.states import CaseKind, Verdict
@@ -49,12 +51,21 @@ class Lookup(models.Model):
         return f"{self.operation_id} {self.verdict}"
 
 
+NEXT_LEVEL_AT = Coalesce("escalates_at", "due_at")
+"""When a case goes to its next level: until the first one has it, when it is due."""
+
+
 class CaseQuerySet(models.QuerySet["Case"]):
     """Questions about cases."""
 
     def open(self) -> Self:
         """Cases that nobody has closed."""
         return self.filter(closed_at__isnull=True)
+
+    def to_escalate(self, now: datetime) -> Self:
+        """Open cases that nobody has answered in time, and that have a level left; the oldest first."""
+        due = self.open().filter(Q(level=0) | Q(escalates_at__isnull=False)).alias(next_at=NEXT_LEVEL_AT)
+        return due.filter(next_at__lte=now).order_by("next_at", "pk")
 
     def snoozed(self, now: datetime) -> Self:
         """Cases that somebody has put off, and whose operation has not changed since."""
@@ -79,12 +90,31 @@ class Case(models.Model):
     due_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
     closed_by = models.CharField(max_length=150, blank=True)
+    destination = models.ForeignKey(
+        Destination, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    """Whose entity's working hours count, where no operation says so."""
+    level = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """How often it has gone to a next level because nobody answered in time."""
+    escalated_at = models.DateTimeField(null=True)
+    escalated_to = models.CharField(max_length=100, blank=True, db_default="")
+    """The team, or everybody of the role, that has it besides its owner."""
+    escalates_at = models.DateTimeField(null=True)
+    """When its next level has it; None: on level 0 when it is due, later never."""
+
+    NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+    """What `escalates_at` is where a team has no levels."""
 
     objects = CaseQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.CheckConstraint(name="case_kind_known", condition=Q(kind__in=sorted(CaseKind))),
+            models.CheckConstraint(
+                name="case_escalated_whole",
+                condition=Q(level=0, escalated_at__isnull=True, escalated_to="")
+                | Q(level__gt=0, escalated_at__isnull=False) & ~Q(escalated_to=""),
+            ),
             models.UniqueConstraint(
                 name="case_one_open", fields=["operation"], condition=Q(closed_at__isnull=True)
             ),
@@ -94,7 +124,17 @@ class Case(models.Model):
                 name="case_of_person",
                 fields=["assignee"],
                 condition=Q(closed_at__isnull=True) & ~Q(assignee=""),
-            )
+            ),
+            models.Index(
+                NEXT_LEVEL_AT,
+                name="case_to_escalate",
+                condition=Q(closed_at__isnull=True) & (Q(level=0) | Q(escalates_at__isnull=False)),
+            ),
+            models.Index(
+                name="case_escalated",
+                fields=["escalated_to"],
+                condition=Q(closed_at__isnull=True, level__gt=0),
+            ),
         ]
 
     def __str__(self) -> str:

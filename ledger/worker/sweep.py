@@ -127,6 +127,22 @@ def _unanswered(now: datetime) -> "QuerySet[Operation]":
     return Operation.objects.filter(approvals__in=Approval.objects.open().filter(expires_at__lte=now))
 
 
+def _asked_overdue(now: datetime) -> "QuerySet[Operation]":
+    return Operation.objects.filter(approvals__in=actions.overdue_asks(now))
+
+
+def _escalate() -> bool:
+    """Let go to their next level what nobody has answered in time; False where time ran out."""
+    until = time.monotonic() + PART_S
+    while time.monotonic() < until:
+        overdue = actions.overdue()
+        for uid in overdue:
+            _alone(partial(actions.escalate, uid), f"Case {uid}")
+        if len(overdue) < BATCH:
+            return True
+    return False
+
+
 def _pause_unreadable() -> bool:
     """Pause a destination where the rules of one of its types cannot be read: nobody can act by them."""
     for kind in OperationType.objects.select_related("destination"):
@@ -188,6 +204,10 @@ def _lapse_asked(one: Taken) -> None:
     actions.lapse_asked(one.pk)
 
 
+def _escalate_ask(one: Taken) -> None:
+    actions.escalate_ask(one.pk)
+
+
 def _settle(one: Taken) -> None:
     actions.settle(one.pk, actor="worker")
 
@@ -222,6 +242,8 @@ PARTS: dict[str, Callable[[], bool]] = {
     "Leases that ran out": partial(_take_up, _out_of_lease, _expire, oldest="lease_until"),
     "Permits that lapsed": partial(_take_up, _lapsed, _settle, oldest="id"),
     "Requests that lapsed": partial(_take_up, _unanswered, _lapse_asked, oldest="id"),
+    "Requests past their due time": partial(_take_up, _asked_overdue, _escalate_ask, oldest="id"),
+    "Cases past their due time": _escalate,
     "Limits that were reached": partial(_take_up, _beyond_limits, _settle, oldest="accepted_at"),
     "Corrections that wait": partial(_take_up, _corrections, _settle, oldest="id"),
     "What comes after another": partial(_take_up, _following, _settle, oldest="id"),

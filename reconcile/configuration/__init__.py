@@ -20,6 +20,7 @@ from reconcile.configuration.display_checks import check_display
 from reconcile.configuration.layout import Layout, lay_out
 from reconcile.configuration.plan_checks import check_automation, check_plan
 from reconcile.configuration.source import Source
+from reconcile.configuration.team_checks import check_team
 from reconcile.configuration.type_checks import check_type
 from reconcile.configuration.webhook_checks import check_webhook
 from reconcile.configuration.wrongs import Refused, Wrongs
@@ -114,6 +115,8 @@ def _checked(read: Source, wrongs: Wrongs) -> Layout:
         check_plan(part, layout, wrongs)
     for part in layout.webhooks.values():
         check_webhook(part, layout, wrongs)
+    for part in layout.teams.values():
+        check_team(part, wrongs)
     for part in layout.display.values():
         check_display(part, wrongs)
     if wrongs.found:

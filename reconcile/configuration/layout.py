@@ -13,6 +13,7 @@ from reconcile.configuration.sections import (
     read_destination,
     read_display,
     read_plan,
+    read_team,
     read_type,
     read_webhook,
 )
@@ -32,6 +33,7 @@ class Layout:
     automations: dict[str, Part] = field(default_factory=dict)
     plans: dict[str, Part] = field(default_factory=dict)
     webhooks: dict[str, Part] = field(default_factory=dict)
+    teams: dict[str, Part] = field(default_factory=dict)
     display: dict[str, Part] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -42,6 +44,7 @@ _READERS: dict[str, Callable[[Part, Wrongs], None]] = {
     "automations": read_automation,
     "plans": read_plan,
     "webhooks": read_webhook,
+    "teams": read_team,
     "display": read_display,
 }
 _ALONE = "display"

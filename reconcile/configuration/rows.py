@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import F, Model
 
 from ledger import actions
-from ledger.models import Automation, Destination, Event, OperationType, TieoutNow, Webhook
+from ledger.models import Automation, Destination, Event, OperationType, Team, TieoutNow, Webhook
 from ledger.rules.calls import Calls, DrillSample, ReviewPolicy
 from ledger.rules.connections import Connection
 from ledger.rules.hours import WorkingHours
@@ -24,10 +24,11 @@ from reconcile.configuration.sections import (
     DisplayHead,
     Part,
     PlanHead,
+    TeamHead,
     TypeHead,
     WebhookHead,
 )
-from reconcile.configuration.showing import Flat, change, flat, told
+from reconcile.configuration.showing import Flat, change, duration, flat, told
 from reconcile.configuration.type_checks import contract_of, policy_of
 from reconcile.models import Display, Plan
 
@@ -113,6 +114,15 @@ WEBHOOK = Kind(
 )
 
 
+TEAM = Kind(
+    "team",
+    "teams",
+    Team,
+    lambda c: {
+        "escalate": c["escalate"]
+        and [{"to": step["to"], "after": duration(step["after"])} for step in c["escalate"]]
+    },
+)
 DISPLAY = Kind(
     "rates of the",
     "display",
@@ -160,6 +170,7 @@ def changes(layout: Layout) -> list[Change]:
     found += [_change(AUTOMATION, part.name, _automation(part)) for part in layout.automations.values()]
     found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
     found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
+    found += [_change(TEAM, part.name, _team(part)) for part in layout.teams.values()]
     found += [_change(DISPLAY, part.name, _display(part)) for part in layout.display.values()]
     return [one for one in found if one]
 
@@ -177,7 +188,7 @@ def variables() -> set[str]:
 def left_alone(layout: Layout) -> list[str]:
     """Return what is configured and not in this file: it stays as it is."""
     stays = []
-    for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK, DISPLAY):
+    for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK, TEAM, DISPLAY):
         rows = OperationType.objects.configured() if kind is TYPE else kind.model._default_manager
         names = rows.order_by("name").values_list("name", flat=True)
         stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
@@ -311,6 +322,11 @@ def _webhook(part: Part) -> Columns:
         "types": list(head.types),
         "allow_private": head.allow_private,
     }
+
+
+def _team(part: Part) -> Columns:
+    head = part.must("head", TeamHead)
+    return {"escalate": None if head.escalate is None else [step.stored() for step in head.escalate]}
 
 
 def _display(part: Part) -> Columns:

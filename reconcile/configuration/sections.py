@@ -19,6 +19,7 @@ from ledger.rules.calls import (
 )
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Seconds, Secrets, Section, check_expression
+from ledger.rules.escalating import LEVELS, Step
 from ledger.rules.hours import WorkingHours
 from ledger.rules.layers import Layer
 from ledger.rules.saying import check_key, check_told
@@ -91,6 +92,12 @@ class WebhookHead(Section):
     events: tuple[Kind, ...]
     types: tuple[str, ...] = ()
     allow_private: bool = False
+
+
+class TeamHead(Section):
+    """To whom what a team owns goes when its due time has passed."""
+
+    escalate: tuple[Step, ...] | None = Field(None, max_length=LEVELS)
 
 
 class DisplayHead(Section):
@@ -188,6 +195,11 @@ def read_webhook(part: Part, wrongs: Wrongs) -> None:
     check_places(part.raw.get("secret"), (*part.path, "secret"), wrongs)
     known = members(WebhookHead)
     _read(part, "head", WebhookHead, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
+
+
+def read_team(part: Part, wrongs: Wrongs) -> None:
+    """Read a team."""
+    _read(part, "head", TeamHead, raw=part.raw, path=part.path, known=members(TeamHead), wrongs=wrongs)
 
 
 def read_display(part: Part, wrongs: Wrongs) -> None:

@@ -43,6 +43,8 @@ class Item(models.Model):
     """The person who has it; empty where it is nobody's yet."""
     rests_s = models.FloatField(db_default=0)
     """Until when it is put off, in seconds since 1970; 0 where it is not, or something has happened since."""
+    level = models.PositiveSmallIntegerField(db_default=0)
+    """How often it went to a next level because nobody had answered in time."""
     verdict = models.CharField(max_length=20, blank=True)
     """That of the latest check that saw the end of every try; empty before one."""
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
@@ -81,6 +83,7 @@ class Item(models.Model):
             models.Index(name="item_by_risk", fields=["currency", "band", "since_s"]),
             models.Index(name="item_of_person", fields=["assignee"], condition=~models.Q(assignee="")),
             models.Index(name="item_resting", fields=["rests_s"], condition=models.Q(rests_s__gt=0)),
+            models.Index(name="item_escalated", fields=["level"], condition=models.Q(level__gt=0)),
             models.Index(name="item_by_age", fields=["since_s", "id"]),
             models.Index(name="item_by_due", fields=["due_s", "id"]),
             models.Index(name="item_by_amount", fields=["lightness", "id"]),

@@ -12,6 +12,7 @@ from config.urls import api as served_api
 from ledger.rules import calls, connections, events, hours
 from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import WrongMethod
+from ledger.rules.escalating import Step
 from reconcile.configuration import sections
 
 README = ROOT / "README.md"
@@ -93,6 +94,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`[automations.NAME]`": (sections.AutomationHead,),
     "`[plans.NAME]`": (sections.PlanHead,),
     "`[webhooks.NAME]`": (sections.WebhookHead,),
+    "`[teams.NAME]`": (sections.TeamHead, Step),
     "`[display]`": (sections.DisplayHead,),
 }
 

@@ -143,7 +143,7 @@ def test_the_counts_in_the_tabs_are_what_the_tabs_list(durban: stories.Durban) -
     ann = browser_of("ann")
     page = ann.get("/queue/").content.decode()
     tabs = re.findall(r'<li><a href="/queue/(\??[^"]*)"[^>]*>[^<]+ <span class="n">(\d+)</span>', page)
-    assert len(tabs) == 5
+    assert len(tabs) == 6
     for query, count in tabs:
         assert len(listed(ann, query)) == int(count), query
 

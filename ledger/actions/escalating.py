@@ -1,0 +1,114 @@
+"""What nobody has answered in time goes to the next level: marked, on record, and still its owner's."""
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db.models import F, QuerySet
+
+from ledger.actions.assigning import open_case_locked
+from ledger.actions.changing import locked
+from ledger.models import Approval, Case, Destination, Event, Operation, Team, database_now
+from ledger.rules import escalating
+from ledger.rules.errors import NotFound, NotNow, RulesUnreadable
+from ledger.rules.escalating import Step
+
+ACTOR = "policy"
+OVERDUE, STILL_OPEN = "Its due time has passed.", "Nobody has answered it since."
+ASKED_OVERDUE = "The request for a second person has passed its due time."
+BATCH = 100
+
+
+def overdue() -> list[uuid.UUID]:
+    """Return cases that a next level should have, those first that have waited longest."""
+    found = Case.objects.to_escalate(database_now())
+    return list(found.values_list("uid", flat=True)[:BATCH])
+
+
+def escalate(case_uid: uuid.UUID) -> bool:
+    """Let an open case go to its next level; its owner, and who has it, stay. False where none is due.
+
+    Snoozed ones too: who put it off beyond its due time has said that they know.
+    """
+    try:
+        with open_case_locked(case_uid) as (case, operation, now):
+            return _climb(case, operation, now)
+    except (NotNow, NotFound):
+        return False
+
+
+def _climb(case: Case, operation: Operation | None, now: datetime) -> bool:
+    next_at = case.due_at if case.level == 0 else None
+    next_at = case.escalates_at or next_at
+    if next_at is None or next_at > now:
+        return False
+    levels = _levels(case.owner)
+    if case.level >= len(levels):
+        return _keep(case, escalates_at=None)
+    step, there = levels[case.level], _there(case, operation)
+    if case.level == 0:
+        begins = _later(there, case.due_at, step.after_s)
+        if begins > now:
+            return _keep(case, escalates_at=begins)
+    case.level, case.escalated_at, case.escalated_to = case.level + 1, now, step.to
+    further = levels[case.level : case.level + 1]
+    case.escalates_at = _later(there, now, further[0].after_s) if further else None
+    case.save(update_fields=["level", "escalated_at", "escalated_to", "escalates_at"])
+    Event.objects.create(
+        operation=operation,
+        kind="escalated",
+        actor=ACTOR,
+        reason=OVERDUE if case.level == 1 else STILL_OPEN,
+        data={"case": str(case.uid), "level": case.level, "to": step.to, "owner": case.owner},
+    )
+    return True
+
+
+def _keep(case: Case, *, escalates_at: datetime | None) -> bool:
+    """Note when it is to be looked at again; one with no level left is not looked at any more."""
+    if escalates_at is None and case.level == 0:
+        escalates_at = Case.NEVER
+    case.escalates_at = escalates_at
+    case.save(update_fields=["escalates_at"])
+    return False
+
+
+def _levels(owner: str) -> list[Step]:
+    team = Team.objects.filter(name=owner).first()
+    try:
+        said = team.steps if team is not None else None
+    except RulesUnreadable:
+        said = None
+    return list(escalating.steps(owner, said))
+
+
+def _there(case: Case, operation: Operation | None) -> Destination | None:
+    """Return the destination whose entity's working hours count."""
+    return operation.operation_type.destination if operation is not None else case.destination
+
+
+def _later(there: Destination | None, start: datetime, work_s: float) -> datetime:
+    return start + timedelta(seconds=work_s) if there is None else there.due_at(start, work_s)
+
+
+def overdue_asks(now: datetime) -> "QuerySet[Approval]":
+    """Return open requests that have passed their due time and still count."""
+    passed = Approval.objects.waiting(now).filter(escalated_at=None, due_at__lte=now)
+    return passed.filter(due_at__lt=F("expires_at"))
+
+
+def escalate_ask(operation_id: int) -> bool:
+    """Mark an operation's open request that has passed its due time; False where there is none."""
+    with locked(operation_id) as (operation, now):
+        asked = overdue_asks(now).select_for_update(no_key=True).filter(operation=operation).first()
+        if asked is None:
+            return False
+        asked.escalated_at = now
+        asked.save(update_fields=["escalated_at"])
+        Event.objects.create(
+            operation=operation,
+            kind="escalated",
+            actor=ACTOR,
+            reason=ASKED_OVERDUE,
+            data={"approval": str(asked.uid), "to": escalating.APPROVERS},
+        )
+    return True
