@@ -10,6 +10,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 # Half of a test's time it waits: for a process, a browser, the end of a lease. So there are two for each core.
+# `make test` keeps a picture of every page here: wide and narrow, light and dark.
+SHOTS ?= .data/pictures
 PYTEST := $(BIN)/python -m pytest --numprocesses=$$((2 * $(CORES))) --dist=loadfile
 
 .PHONY: demo serve test test-long test-postgres15 check bench promise dev lock
@@ -24,7 +26,7 @@ test: $(DEVELOPMENT)
 	bash .ci/need chromium /usr/bin/chromium
 	bash .ci/need curl /usr/bin/curl
 	bash .ci/need jq /usr/bin/jq
-	$(PYTEST) -m "not long"
+	SHOTS=$(SHOTS) $(PYTEST) -m "not long"
 
 test-long: $(DEVELOPMENT)
 	command -v npm >/dev/null || bash .ci/need npm /usr/bin/npm

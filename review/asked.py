@@ -144,7 +144,8 @@ def due(approval: Approval, now: datetime) -> str:
     at = instant(approval.due_at, now)
     if approval.due_at <= now:
         return f"was due {at}, when the key’s window closed; {counts}"
-    return f"due {at}, {span(approval.due_at - now)} left: the key’s window closes; {counts}"
+    left = span(approval.due_at - now)
+    return f"due by {at}, {left} from now, before the key’s window closes; {counts}"
 
 
 def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[str]:
@@ -155,7 +156,8 @@ def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[s
             yield f"{line}."
     if "risk" in approval.data:
         yield f"Why not wait for proof: “{approval.data['risk']}”"
-    yield f"Reason given: “{approval.reason}” The request {due(approval, now)}."
+    until = due(approval, now)
+    yield f"Reason given: “{approval.reason}” The request {'is ' * until.startswith('due')}{until}."
 
 
 def past(approval: Approval) -> tuple[str, str, str]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -17,10 +17,12 @@ from reconcile import tables
 from review import amounts, row, sampling, wording
 from review.evidence.parts import moment
 from review.filters import STATES
+from review.instants import zone
 from review.models import Sample
 from review.sampling import Counted, Population
 
 SHOWN = 50
+MONTH = timedelta(days=30)
 WAYS = {"random": "At random", "value": "By value, in one currency"}
 COLUMNS = ("place", "key", "name", "subject", "amount", "currency", "state", "reference", "hits", "id")
 
@@ -56,10 +58,12 @@ class Asked:
 
 
 def asked(query: dict[str, str]) -> Asked:
-    """Read the form, and count where it is whole."""
+    """Read the form, and count where it is whole; without days it suggests the last 31 and counts nothing."""
     chosen = {name: query.get(name, "") for name in ("type", "entity", "currency", "state", "since", "until")}
     if not (chosen["since"] or chosen["until"]):
-        return Asked(chosen, None, None, "")
+        today = database_now().astimezone(zone()).date()
+        month = {"since": (today - MONTH).isoformat(), "until": today.isoformat()}
+        return Asked(chosen | month, None, None, "")
     last = audit.latest()
     try:
         population = Population.read(chosen)
