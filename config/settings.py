@@ -149,6 +149,7 @@ Q_CLUSTER = {
 # What else the worker's sweep does every two seconds: functions without arguments that are soon done.
 SWEEP_HOOKS = [
     "reconcile.scheduling.sweep",
+    "reconcile.statements.keeping.sweep",
     "review.bulk.sweeping.sweep",
     "ledger.webhooks.sweeping.sweep",
     "reconcile.proposals.actions.sweep",
@@ -232,6 +233,8 @@ ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 PUBLIC_URL = ENVIRONMENT.public_url or f"http://localhost:{ENVIRONMENT.port}"
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# Two files of 200 MiB, and what a form says beside them.
+STREAMED_BODIES = {"/compare/": 401 * 1024 * 1024}
 SESSION_ENGINE = "review.sessions"
 SESSION_COOKIE_AGE = ENVIRONMENT.session_hours * 3600
 SESSION_IDLE_MINUTES = ENVIRONMENT.session_idle_minutes

@@ -16,6 +16,8 @@ from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
 from reconcile.proposals.models import Proposal as Proposal
+from reconcile.statements.models import Comparison as Comparison
+from reconcile.statements.models import Piece as Piece
 
 UNKNOWN_ZONE = (ZoneInfoNotFoundError, ValueError, OSError)
 """What a zone raises that this machine does not know, whatever its name is like."""

@@ -20,6 +20,7 @@ from ledger.models import TieoutNow, database_now
 from reconcile import actions, leasing, running
 from reconcile.actions import AlreadyRunning
 from reconcile.models import UNKNOWN_ZONE, Plan, Run
+from reconcile.statements import keeping
 
 ACTOR = "schedule"
 TASK = "reconcile.tasks.carry_out"
@@ -80,7 +81,7 @@ def sweep() -> int:
     for plan in Plan.objects.scheduled().filter(next_run_at=None):
         _move_on(plan, now)
     waiting = leasing.abandoned()
-    if Run.objects.running().exclude(pk__in=waiting).exists():
+    if Run.objects.running().exclude(pk__in=waiting).exists() or keeping.at_long_work():
         return 0
     if waiting:
         return int(_nudge(waiting[0], now))

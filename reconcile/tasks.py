@@ -6,6 +6,7 @@ from ledger.rules.errors import TieoutError
 from ledger.worker import heart
 from reconcile import leasing, running
 from reconcile.scheduling import TASK_TIMEOUT_S
+from reconcile.statements import keeping, working
 
 log = logging.getLogger(__name__)
 
@@ -22,3 +23,9 @@ def carry_out(run_id: int) -> int | None:
     except TieoutError as error:  # it stands on the run itself, where people see it
         log.warning("run %s of plan %s: %s", run.pk, run.plan.name, error.detail)
     return run.pk
+
+
+def compare(comparison_id: int) -> bool:
+    """Read or compare two dropped files; says whether there was anything to do."""
+    with heart.busy(keeping.TIMEOUT_S):
+        return working.carry_on(comparison_id)

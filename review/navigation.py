@@ -28,6 +28,7 @@ TABS = (
     Tab("approvals", "Approvals", "approvals", figure=approvals.figure),
     Tab("bulk", "Bulk", "bulks"),
     Tab("runs", "Runs", "runs"),
+    Tab("compare", "Compare", "compare"),
     Tab("register", "Register", "register"),
     Tab("trail", "Trail", "trail"),
     Tab("deliveries", "Deliveries", "deliveries"),

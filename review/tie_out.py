@@ -1,6 +1,6 @@
 """A run's tie-out as people read it: the way from one side to the other, and every item in its class."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -115,7 +115,9 @@ class TieOut:
     @property
     def groups(self) -> list[Group]:
         """Every item in its class, currency by currency."""
-        return [self._group(currency) for currency in self.currencies]
+        return groups(
+            self.run.tie, self.run.residual, title=lambda one: one.title(self.there), still=self.open
+        )
 
     def _lines(self, item_class: str, currency: str) -> list[dict[str, Any]]:
         return [
@@ -128,39 +130,71 @@ class TieOut:
         amount = amounts.show(side["amount"], currency) if currency else ""
         return Figures(str(side["count"]), amount, currency)
 
-    def _group(self, currency: str) -> Group:
-        held = [line for line in self.run.tie["lines"] if line["currency"] == currency]
-        rows = [self._class_row(line, currency) for line in held]
-        summed = {side: _summed(held, side) for side in SIDES}
-        counted = {side: self.run.tie[side].get(currency, NOTHING) for side in SIDES}
-        left = {side: _apart(counted[side], summed[side]) for side in SIDES}
-        items = sum(row.items for row in rows)
-        unexplained = _foot("Unexplained", left, currency, items=_left(self.run.tie, currency))
-        if currency:
-            residual = amounts.show(self.run.residual[currency], currency)
-            unexplained = replace(unexplained, difference=residual)
-        return Group(
-            currency=currency,
-            rows=rows,
-            all=_foot("All classes", summed, currency, items=items, still=sum(row.open for row in rows)),
-            counted=_foot("Counted another way", counted, currency),
-            unexplained=unexplained,
-            ties=not unexplained.items and not any(Decimal(side["amount"]) for side in left.values()),
-        )
 
-    def _class_row(self, line: dict[str, Any], currency: str) -> ClassRow:
-        item_class = ItemClass(line["class"])
-        ledger, destination = line["ledger"], line["destination"]
-        difference = Decimal(destination["amount"]) - Decimal(ledger["amount"])
-        return ClassRow(
-            title=item_class.title(self.there),
-            icon=item_class.shown.icon,
-            items=line["items"],
-            open=self.open.get((item_class, currency), 0),
-            ledger=_held(ledger, currency),
-            destination=_held(destination, currency),
-            difference=amounts.signed(difference, currency) if currency else "",
-        )
+def groups(
+    tie: dict[str, Any],
+    residual: Mapping[str, str],
+    *,
+    title: Callable[[ItemClass], str],
+    still: Mapping[tuple[str, str], int],
+    counted: str = "Counted another way",
+) -> list[Group]:
+    """Return the classes of a stored tie-out, currency by currency, each with its foot.
+
+    `title` names a class, `still` counts what is open by class and currency, `counted` names the other total.
+    """
+    return [
+        _group(tie, residual, currency, title=title, still=still, counted_as=counted)
+        for currency in tie["currencies"]
+    ]
+
+
+def _group(
+    tie: dict[str, Any],
+    residual: Mapping[str, str],
+    currency: str,
+    *,
+    title: Callable[[ItemClass], str],
+    still: Mapping[tuple[str, str], int],
+    counted_as: str,
+) -> Group:
+    held = [line for line in tie["lines"] if line["currency"] == currency]
+    rows = [_class_row(line, currency, title, still) for line in held]
+    summed = {side: _summed(held, side) for side in SIDES}
+    counted = {side: tie[side].get(currency, NOTHING) for side in SIDES}
+    left = {side: _apart(counted[side], summed[side]) for side in SIDES}
+    items = sum(row.items for row in rows)
+    unexplained = _foot("Unexplained", left, currency, items=_left(tie, currency))
+    if currency:
+        unexplained = replace(unexplained, difference=amounts.show(residual[currency], currency))
+    return Group(
+        currency=currency,
+        rows=rows,
+        all=_foot("All classes", summed, currency, items=items, still=sum(row.open for row in rows)),
+        counted=_foot(counted_as, counted, currency),
+        unexplained=unexplained,
+        ties=not unexplained.items and not any(Decimal(side["amount"]) for side in left.values()),
+    )
+
+
+def _class_row(
+    line: dict[str, Any],
+    currency: str,
+    title: Callable[[ItemClass], str],
+    still: Mapping[tuple[str, str], int],
+) -> ClassRow:
+    item_class = ItemClass(line["class"])
+    ledger, destination = line["ledger"], line["destination"]
+    difference = Decimal(destination["amount"]) - Decimal(ledger["amount"])
+    return ClassRow(
+        title=title(item_class),
+        icon=item_class.shown.icon,
+        items=line["items"],
+        open=still.get((item_class, currency), 0),
+        ledger=_held(ledger, currency),
+        destination=_held(destination, currency),
+        difference=amounts.signed(difference, currency) if currency else "",
+    )
 
 
 def _step(lines: Iterable[dict[str, Any]]) -> tuple[int, Decimal]:

@@ -115,6 +115,16 @@
 		}
 	}
 
+	/* a file may be dropped on all of its label */
+	for (const name of ["dragover", "drop"]) {
+		document.addEventListener(name, (event) => {
+			const input = first("input[type=file]", event.target.closest("[data-drop]") || document.createElement("i"));
+			if (!input) return;
+			event.preventDefault();
+			if (name === "drop" && event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+		});
+	}
+
 	/* one click is one command at the server too; this only spares the second request */
 	document.addEventListener("submit", (event) => {
 		const form = event.target;

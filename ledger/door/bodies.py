@@ -1,14 +1,16 @@
 """A request's whole body, within a total deadline: a slow sender must not hold one of the few threads."""
 
+import io
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from django.http import HttpRequest
+from django.http.multipartparser import MultiPartParserError
 
 from ledger.door import sizes
 from ledger.rules.errors import Malformed, TieoutError, TooSlow
@@ -17,6 +19,8 @@ PIECE = 64 * 1024
 THROWN_AWAY_MAX = 32 * 1024 * 1024
 """How much of a body that is too large is read all the same, so that its sender can read the answer."""
 DEADLINE_S = 15.0
+STREAMED_DEADLINE_S = 120.0
+"""How long files may take that a page takes: they are many times as large as any request."""
 BEAT_S = 1.0
 
 
@@ -50,12 +54,14 @@ class Watch:
         self._sleeps = False
 
     @contextmanager
-    def over(self, connection: socket.socket | None) -> Iterator[Reading | None]:
+    def over(
+        self, connection: socket.socket | None, *, within_s: float = DEADLINE_S
+    ) -> Iterator[Reading | None]:
         """Watch while a body is read from this connection; without one, nothing is watched."""
         if connection is None:
             yield None
             return
-        reading = Reading(connection, time.monotonic() + DEADLINE_S)
+        reading = Reading(connection, time.monotonic() + within_s)
         with self._changed:
             self._open.add(reading)
             if self._thread is None:
@@ -95,9 +101,63 @@ def whole(request: HttpRequest) -> bytes:
         except TieoutError:
             if reading is None or not reading.late:
                 raise
-            raise TooSlow(
-                f"The request was not whole after {DEADLINE_S:.0f} seconds. Send it again."
-            ) from None
+            raise _too_slow(DEADLINE_S) from None
+
+
+def _too_slow(within_s: float) -> TooSlow:
+    return TooSlow(f"The request was not whole after {within_s:.0f} seconds. Send it again.")
+
+
+class Streamed(io.RawIOBase):
+    """A form with files, read as it is taken apart; half a file is never taken for whole."""
+
+    def __init__(self, source: BinaryIO, length: int) -> None:
+        """Read so many bytes from a source."""
+        self._source, self._left = source, length
+        self.broke_off = False
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what fits; MultiPartParserError where the source ends before its end."""
+        wanted = min(len(buffer), self._left)
+        try:
+            data = self._source.read(wanted) if wanted else b""
+        except Exception:  # noqa: BLE001  # each server has a class of its own for a connection that broke
+            data = b""
+        if wanted and not data:
+            self.broke_off = True
+            raise MultiPartParserError("The request broke off before its end.")
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+
+@contextmanager
+def streamed(request: HttpRequest, *, limit: int) -> Iterator[Callable[[], TieoutError | None]]:
+    """Let a form with files be read as it is taken apart; TooLarge before any of it is read.
+
+    Gives what tells afterwards why it did not come to its end, if it did not.
+    """
+    environ = request.environ  # type: ignore[attr-defined]  # every request is WSGI's
+    announced = request.META.get("CONTENT_LENGTH") or ""
+    length = int(announced) if announced.isdigit() else 0
+    if length > limit:
+        _throw_away(environ["wsgi.input"], length)
+        raise sizes.too_large(limit)
+    with _WATCH.over(environ.get("gunicorn.socket"), within_s=STREAMED_DEADLINE_S) as reading:
+        body = Streamed(environ["wsgi.input"], length)
+        request._stream = body  # type: ignore[assignment]  # Django reads a form by `read` alone
+
+        def why_not_whole() -> TieoutError | None:
+            if not body.broke_off:
+                return None
+            late = reading is not None and reading.late
+            return _too_slow(STREAMED_DEADLINE_S) if late else Malformed("The request broke off.")
+
+        yield why_not_whole
 
 
 def _whole(request: HttpRequest, source: BinaryIO, *, limit: int) -> bytes:

@@ -6,7 +6,7 @@ from io import BytesIO
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from ledger.door import bodies, problems
+from ledger.door import bodies, problems, sizes
 from ledger.rules.errors import TieoutError
 
 PREFIX = "/api/"
@@ -20,6 +20,9 @@ class Boundary:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Read the body before anything else does, and answer; a page's own answer passes untouched."""
+        limit = sizes.streamed_max(request.path_info)
+        if limit and request.content_type == "multipart/form-data":
+            return self._streamed(request, limit)
         try:
             body = bodies.whole(request)
         except TieoutError as refusal:
@@ -37,6 +40,17 @@ class Boundary:
         ):
             response = problems.for_status(response)
         return self._ended(response)
+
+    def _streamed(self, request: HttpRequest, limit: int) -> HttpResponseBase:
+        """Answer a form with files, which are not held in memory."""
+        self._without_nul(request)
+        try:
+            with bodies.streamed(request, limit=limit) as why_not_whole:
+                response = self.get_response(request)
+                refusal = why_not_whole()
+        except TieoutError as too_large:
+            return self._ended(self._unread(request, too_large))
+        return self._ended(self._unread(request, refusal)) if refusal else response
 
     @staticmethod
     def _is_api(request: HttpRequest) -> bool:

@@ -2,6 +2,8 @@
 
 import json
 
+from django.conf import settings
+
 from ledger.rules.errors import TooLarge
 
 BODY_MAX = 1024 * 1024
@@ -24,8 +26,16 @@ def body_max(path: str) -> int:
     return BATCH_BODY_MAX if is_batch(path) else BODY_MAX
 
 
+def streamed_max(path: str) -> int | None:
+    """Return how many bytes of files a page takes, which are not held in memory; None where it takes none."""
+    limit: int | None = settings.STREAMED_BODIES.get(path)
+    return limit
+
+
 def too_large(limit: int = BODY_MAX) -> TooLarge:
     """Return the refusal of a body beyond the limit in bytes."""
+    if limit > BATCH_BODY_MAX:
+        return TooLarge(f"The files are larger than {limit // 2**20} MiB together. Export fewer days.")
     less = "fewer items at once" if limit == BATCH_BODY_MAX else "less: a reference, say"
     return TooLarge(f"The request is larger than {limit // 1024} KiB. Send {less}.")
 

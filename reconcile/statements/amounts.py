@@ -69,11 +69,10 @@ class Evidence:
         else:
             self.comma = self.comma or line
 
-    def decide(self, stated: str, *, name: str, option: str) -> str:
+    def decide(self, stated: str, *, name: str, remedy: str) -> str:
         """Return the decimal mark of the file; FileRefused where it cannot be told."""
         if stated:
             return MARKS[stated]
-        remedy = f"Say which it is: {option} point or {option} comma."
         if self.point and self.comma:
             raise FileRefused(
                 f"{name} has a decimal point on line {self.point} and a decimal comma on line {self.comma}."

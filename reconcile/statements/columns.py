@@ -4,7 +4,7 @@ docs/compare.md has the list. Headings are compared without regard to case, blan
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ledger.rules import money
@@ -69,12 +69,25 @@ class Columns:
         return {part: self.header[place] for part, place in self.places.items()}
 
 
+class HeaderUntold(FileRefused):
+    """What its columns hold cannot be told; `header` are the headings that somebody could name."""
+
+    def __init__(self, detail: str, header: Sequence[str]) -> None:
+        """Keep the headings."""
+        super().__init__(detail)
+        self.header = tuple(header)
+
+
 def is_header(cells: Sequence[str], named: Mapping[str, str]) -> bool:
     """Say whether a row holds a heading of each column that must be there."""
     return all(_candidates(cells, part, named) for part in ("reference", "amount"))
 
 
-def find(cells: Sequence[str], named: Mapping[str, str], *, name: str, option: str) -> Columns:
+Naming = Callable[[str], str]
+"""Says how a part is named, where a header does not tell which column holds it."""
+
+
+def find(cells: Sequence[str], named: Mapping[str, str], *, name: str, naming: Naming) -> Columns:
     """Return the columns of a header; FileRefused names what is missing or could be two columns.
 
     A currency that is named and is no heading is that of every line. A date or id that could be two columns
@@ -90,9 +103,9 @@ def find(cells: Sequence[str], named: Mapping[str, str], *, name: str, option: s
         elif part == "currency" and not fits and named.get(part) in money.DECIMALS:
             currency = named[part]
         elif part not in OPTIONAL or part in named:
-            raise FileRefused(_untold(header, part, fits, named, name=name, option=option))
+            raise HeaderUntold(_untold(header, part, fits, named, name=name, naming=naming), header)
     if len(set(places.values())) < len(places):
-        raise FileRefused(f"Two of {option} name one column of {name}.")
+        raise HeaderUntold(f"Two parts are named to stand in one column of {name}.", header)
     return Columns(header, places, currency)
 
 
@@ -114,16 +127,21 @@ def _candidates(cells: Sequence[str], part: str, named: Mapping[str, str]) -> li
 
 
 def _untold(
-    header: Sequence[str], part: str, fits: Sequence[int], named: Mapping[str, str], *, name: str, option: str
+    header: Sequence[str],
+    part: str,
+    fits: Sequence[int],
+    named: Mapping[str, str],
+    *,
+    name: str,
+    naming: Naming,
 ) -> str:
     there = f"{name} has {shown(header)}."
     if fits:
         both = _list([f'"{header[place]}"' for place in fits])
-        return f"The {part} in {name} could be each of {both}: name it with {option} {part}=…."
+        return f"The {part} in {name} could be each of {both}: {naming(part)}."
     if part in named:
-        return f'{option} names "{named[part]}" for the {part}, and there is no such column: {there}'
-    also = ", such as currency=ZAR where all of it is in one" if part == "currency" else ""
-    return f"Which column holds the {part} cannot be told: name it with {option} {part}=…{also}. {there}"
+        return f'"{named[part]}" is named for the {part}, and there is no such column: {there}'
+    return f"Which column holds the {part} cannot be told: {naming(part)}. {there}"
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,7 @@ files is there afterwards, however it ends. The source's lines stand where a run
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -163,18 +163,26 @@ class Sum:
 Result = tuple[Tie, list[Sum], Iterator[Difference]]
 
 
+def _nobody(lines: int) -> None:
+    """Tell nobody how far it is."""
+
+
 @contextmanager
-def compared(source: Statement, destination: Statement) -> Iterator[Result]:
+def compared(
+    source: Statement, destination: Statement, *, watch: Callable[[int], None] = _nobody
+) -> Iterator[Result]:
     """Read both files and put every line into one class; raises FileRefused.
 
     Gives the tie-out, what the differences come to, and the differences in the order of their classes, read
-    as they are needed. At the end all lines are gone.
+    as they are needed. At the end all lines are gone. `watch` is told how many lines are written so far; what
+    it raises breaks the comparison off.
     """
     values = _values()
     with transaction.atomic():
         try:
-            _stage(source.lines(), values["run"], side="ledger", above=0)
-            _stage(destination.lines(), values["run"], side="destination", above=source.count)
+            _stage(source.lines(), values["run"], side="ledger", above=0, watch=watch)
+            above = source.count
+            _stage(destination.lines(), values["run"], side="destination", above=above, watch=watch)
             with whole_sets() as cursor:
                 for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE)):
                     cursor.execute(statement, values)
@@ -187,7 +195,9 @@ def compared(source: Statement, destination: Statement) -> Iterator[Result]:
             transaction.set_rollback(True)
 
 
-def _stage(lines: Iterator[Line], run_id: int, *, side: str, above: int) -> None:
+def _stage(
+    lines: Iterator[Line], run_id: int, *, side: str, above: int, watch: Callable[[int], None]
+) -> None:
     ours = side == "ledger"
     with connection.cursor() as cursor, cursor.copy(COPY) as copy:
         rows: list[str] = []
@@ -196,6 +206,7 @@ def _stage(lines: Iterator[Line], run_id: int, *, side: str, above: int) -> None
             if len(rows) == CHUNK:
                 copy.write("".join(rows))
                 rows.clear()
+                watch(place)
         copy.write("".join(rows))
 
 

@@ -33,19 +33,19 @@ class Evidence:
         else:
             self.unsure = self.unsure or line
 
-    def decide(self, stated: str, *, name: str, option: str) -> str:
+    def decide(self, stated: str, *, name: str, remedy: str) -> str:
         """Return the order of the file, empty where no day needs one; FileRefused where it cannot be told."""
         if stated:
             return stated
         if self.dmy and self.mdy:
             raise FileRefused(
                 f"{name} has the day first on line {self.dmy} and the month first on line {self.mdy}."
-                f" Say which it is: {option} dmy or {option} mdy."
+                f" {remedy}"
             )
         if self.unsure and not (self.dmy or self.mdy):
             raise FileRefused(
                 f"Whether day or month comes first on line {self.unsure} of {name} cannot be told, nor by any"
-                f" other line. Say which it is: {option} dmy or {option} mdy."
+                f" other line. {remedy}"
             )
         return "dmy" if self.dmy else "mdy" if self.mdy else ""
 

@@ -5,6 +5,7 @@ It is read twice, line by line: once to decide how it is written, once for what 
 
 import csv
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import TextIO
 from ledger.destinations.connectors.base import regular
 from reconcile.histories.files import FileRefused, encoding_of
 from reconcile.statements import columns
-from reconcile.statements.columns import Columns
+from reconcile.statements.columns import Columns, HeaderUntold
 
 BYTES_MAX = 200 * 2**20
 LINE_MAX = 2**16
@@ -31,6 +32,9 @@ OTHER_FORMS = {
     b"\x1f\x8b": "compressed",
     b":20:": "MT940",
 }
+
+BOXES = {"encoding": "Encoding", "decimal": "Decimal mark", "days": "Days", "columns": "Columns"}
+"""What states something on a page."""
 
 Row = tuple[int, list[str]]
 """The line on which a row begins, and its cells."""
@@ -49,9 +53,26 @@ class How:
     days: str = ""
     """`dmy` or `mdy`."""
 
+    on_page: bool = False
+    """It is stated in the boxes of a page, not by options of the command."""
+
     def option(self, what: str) -> str:
-        """Return the option that states something of this side's file."""
-        return f"--{self.side}-{what}"
+        """Return the option, or the box, that states something of this side's file."""
+        return f"“{BOXES[what]}”" if self.on_page else f"--{self.side}-{what}"
+
+    def remedy(self, what: str, *values: str) -> str:
+        """Say how to state something that has these values."""
+        option = self.option(what)
+        if self.on_page:
+            return f"Say which it is under {option}."
+        return f"Say which it is: {' or '.join(f'{option} {value}' for value in values)}."
+
+    def naming(self, part: str) -> str:
+        """Say how to name the column of a part."""
+        if self.on_page:
+            return "choose it" + (" or write the one that all of it is in" if part == "currency" else "")
+        also = ", such as currency=ZAR where all of it is in one" if part == "currency" else ""
+        return f"name it with {self.option('columns')} {part}=…{also}"
 
 
 @dataclass(frozen=True)
@@ -93,7 +114,7 @@ def look(path: Path, how: How) -> Layout:
     with text_of(path, encoding, how) as text:
         head = [line for line, _ in zip(_lines(text, path.name), range(HEADER_WITHIN), strict=False)]
     separator, header_line, first_line, cells = _header(head, path.name, how)
-    found = columns.find(cells, how.named, name=path.name, option=how.option("columns"))
+    found = columns.find(cells, how.named, name=path.name, naming=how.naming)
     return Layout(path, checksum, encoding, separator, header_line, first_line, found)
 
 
@@ -155,12 +176,10 @@ def _rows(lines: Iterator[str], separator: str, *, name: str, above: int) -> Ite
 def _header(head: Sequence[str], name: str, how: How) -> tuple[str, int, int, list[str]]:
     """Find the header by the one separator that makes columns of it; FileRefused where none or two do."""
     found = []
-    widest: list[str] = []
     for separator in SEPARATORS:
         reader = csv.reader(head, delimiter=separator)
         begun = 1
         for cells in reader:
-            widest = max(widest, cells, key=len)
             if columns.is_header(cells, how.named):
                 found.append((separator, begun, reader.line_num + 1, cells))
                 break
@@ -171,9 +190,24 @@ def _header(head: Sequence[str], name: str, how: How) -> tuple[str, int, int, li
             f"The header of {name} can be taken apart by {by}. Export it with another separator."
         )
     if not found:
-        raise FileRefused(
+        option = how.option("columns")
+        options = f"Name the columns: {option} reference=…,amount=…,currency=…."
+        name_them = "Choose the columns." if how.on_page else options
+        likely = _likely(head)
+        raise HeaderUntold(
             f"None of the first {HEADER_WITHIN} lines of {name} is a header with a reference and an amount"
-            f" ({columns.wanted()}). Name the columns: {how.option('columns')} reference=…,amount=…,"
-            f"currency=…. The widest line has: {columns.shown(widest)}."
+            f" ({columns.wanted()}). {name_them} One line has: {columns.shown(likely)}.",
+            likely,
         )
     return found[0]
+
+
+def _likely(head: Sequence[str]) -> list[str]:
+    """Return what is most like a header: the first of the most lines that one separator makes alike."""
+    best: tuple[int, list[str]] = (0, [])
+    for separator in SEPARATORS:
+        rows = [cells for cells in csv.reader(head, delimiter=separator) if cells]
+        width, lines = max(Counter(map(len, rows)).items(), key=lambda one: one[0] * one[1], default=(0, 0))
+        likely = next((cells for cells in rows if len(cells) == width), [])
+        best = max(best, (width * lines, likely), key=lambda one: one[0])
+    return best[1]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,6 +61,10 @@ class Statement:
     """The decimal mark: a point or a comma."""
     order: str
     """`dmy` or `mdy`, where its days begin with either."""
+    seen: bool = False
+    """All of it was looked through before it is read."""
+    rows: int = 0
+    """How many lines it has, as far as it was looked through."""
     count: int = 0
     unreadable: int = 0
     left_out: list[tuple[int, str]] = field(default_factory=list)
@@ -72,20 +76,26 @@ class Statement:
     def opened(cls, path: Path, how: How) -> "Statement":
         """Decide how a file is written, by all of it; FileRefused where that cannot be told."""
         layout = files.look(path, how)
-        places = layout.columns.places
+        places, made = layout.columns.places, cls(layout, "", "", seen=True)
         marks, orders = amounts.Evidence(), days.Evidence()
         amount_at, day_at = places["amount"], places.get("date", -1)
         for line, cells in layout.rows():
+            if made.leaves_out(cells):
+                made.note_left_out(line, cells)
+            else:
+                made.rows += 1
             if len(cells) != len(layout.columns.header):
                 continue
             marks.see(cells[amount_at], line)
             if day_at >= 0:
                 orders.see(cells[day_at], line)
-        return cls(
-            layout,
-            marks.decide(how.decimal, name=path.name, option=how.option("decimal")),
-            orders.decide(how.days, name=path.name, option=how.option("days")),
-        )
+        made.mark = marks.decide(how.decimal, name=path.name, remedy=how.remedy("decimal", *amounts.MARKS))
+        made.order = orders.decide(how.days, name=path.name, remedy=how.remedy("days", *days.ORDERS))
+        return made
+
+    @cached_property
+    def _header(self) -> list[str]:
+        return list(self.layout.columns.header)
 
     @property
     def name(self) -> str:
@@ -94,12 +104,10 @@ class Statement:
 
     def lines(self) -> Iterator[Line]:
         """Yield every line, counted as it is read; FileRefused where there are too many, or none."""
-        header = list(self.layout.columns.header)
         for number, cells in self.layout.rows():
-            if self._is_sum(cells) or cells == header:
-                self.left_out_count += 1
-                if len(self.left_out) < LEFT_OUT_SHOWN:
-                    self.left_out.append((number, next(cell.strip() for cell in cells if cell.strip())[:60]))
+            if self.leaves_out(cells):
+                if not self.seen:
+                    self.note_left_out(number, cells)
                 continue
             line = self._line(number, cells)
             self.count += 1
@@ -115,8 +123,19 @@ class Statement:
                 f"{self.name} has a header on line {self.layout.header_line}, and nothing under it."
             )
 
-    def _is_sum(self, cells: list[str]) -> bool:
-        """Say whether it is a row of sums: its first words say so, and no other reference stands in it."""
+    def note_left_out(self, number: int, cells: list[str]) -> None:
+        """Count a row that is left out; the first ones are named."""
+        self.left_out_count += 1
+        if len(self.left_out) < LEFT_OUT_SHOWN:
+            self.left_out.append((number, next((cell.strip() for cell in cells if cell.strip()), "")[:60]))
+
+    def leaves_out(self, cells: list[str]) -> bool:
+        """Say whether it is the header again, or a row of sums.
+
+        Of sums the first words say so, and no other reference stands there.
+        """
+        if cells == self._header:
+            return True
         place = self.layout.columns.places["reference"]
         reference = _plain(cells[place]) if place < len(cells) else ""
         if reference and reference not in SUMS:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
@@ -21,6 +21,8 @@ from reconcile.tying import Side, Tie, amount_text
 SHOWN = 500
 """Differences that a terminal is shown; `--json` has all of them."""
 LINES_SHOWN = 4
+FOUND = frozenset(one for one in ItemClass if is_finding(one))
+"""The classes of what differs."""
 TITLES = {
     ItemClass.MISSING: "Missing",
     ItemClass.UNEXPECTED: "Extra",
@@ -46,7 +48,7 @@ class Compared:
     @property
     def found(self) -> int:
         """How many items are differences."""
-        return sum(self.classes[one]["count"] for one in ItemClass if is_finding(one))
+        return sum(self.classes[one]["count"] for one in FOUND)
 
     @property
     def clean(self) -> bool:
@@ -93,23 +95,35 @@ def why(difference: Difference, source: str, destination: str) -> str:
             return f"{_amount(difference.source)} in {source}, {_amount(first)} in {destination}."
 
 
-def document(done: Compared, found: Iterable[Difference]) -> Iterator[str]:
-    """Yield what `--json` prints, piece by piece: the same keys as of a run, and how the files were read."""
-    head = {
-        "files": {"source": _how(done.source), "destination": _how(done.destination)},
+def head(done: Compared) -> dict[str, Any]:
+    """Return what two statements come to, without the differences; amounts are text."""
+    return {
+        "files": {"source": how_read(done.source), "destination": how_read(done.destination)},
         "not_tested": done.not_tested(),
         "classes": done.classes,
         "totals": _totals(done.tie),
         "residual": tying.residuals(done.tie),
     }
+
+
+def told(done: Compared, found: Iterable[Difference]) -> Iterator[dict[str, Any]]:
+    """Yield each difference as the outside reads it, with its why."""
+    for difference in found:
+        words = why(difference, done.source.name, done.destination.name)
+        yield _difference(difference) | {"why": words}
+
+
+def document(head: Mapping[str, Any], found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield what `--json` prints, piece by piece: the same keys as of a run, and how the files were read.
+
+    `head` and `found` are what the two functions above return.
+    """
     digest = hashlib.sha256(_canonical([head["classes"], head["totals"], head["residual"]]))
     yield json.dumps(head, indent=2, ensure_ascii=False).removesuffix("\n}") + ',\n  "findings": ['
     before = "\n"
-    for difference in found:
-        told = _difference(difference)
-        digest.update(_canonical(told))
-        told["why"] = why(difference, done.source.name, done.destination.name)
-        yield f"{before}    {json.dumps(told, ensure_ascii=False)}"
+    for one in found:
+        digest.update(_canonical({name: value for name, value in one.items() if name != "why"}))
+        yield f"{before}    {json.dumps(one, ensure_ascii=False)}"
         before = ",\n"
     yield f'\n  ],\n  "digest": "{digest.hexdigest()}"\n}}'
 
@@ -146,7 +160,8 @@ def _held(held: Held) -> dict[str, Any]:
     }
 
 
-def _how(side: Statement) -> dict[str, Any]:
+def how_read(side: Statement) -> dict[str, Any]:
+    """Return how a file is read, as the outside reads it."""
     layout = side.layout
     return {
         "name": side.name,
@@ -177,7 +192,7 @@ def text(done: Compared, found: Iterable[Difference]) -> Iterator[str]:
     for one in islice(found, SHOWN):
         amount = "–" if one.amount is None else shown(one.amount, one.currency)
         words = why(one, done.source.name, done.destination.name)
-        rows.append((_title(one.item_class), one.reference or "–", amount, words))
+        rows.append((class_title(one.item_class), one.reference or "–", amount, words))
     if len(rows) > 1:
         yield ""
         yield from aligned(rows, right=(2,))
@@ -216,7 +231,8 @@ def _read_as(side: Statement) -> str:
     )
 
 
-def _title(item_class: str) -> str:
+def class_title(item_class: str) -> str:
+    """Name a class as files are compared by it."""
     one = ItemClass(item_class)
     return TITLES.get(one) or one.title("the destination")
 
@@ -227,7 +243,7 @@ def _tie_table(done: Compared, currency: str) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [(currency or "No amount", "items", "should exist", "exists")]
     for line in held:
         sides = (_cell(line.ledger, currency), _cell(line.destination, currency))
-        rows.append((_title(line.item_class), str(line.items), *sides))
+        rows.append((class_title(line.item_class), str(line.items), *sides))
     sums = [Side(), Side()]
     for line in held:
         for total, side in zip(sums, (line.ledger, line.destination), strict=True):

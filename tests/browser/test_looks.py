@@ -12,12 +12,15 @@ from playwright.sync_api import Page, expect
 from ledger import actions
 from ledger.models import Case, Destination, Operation, OperationType, Pause, Webhook
 from ledger.rules.leaves import Action
-from reconcile.models import History, Plan
+from reconcile import tasks
+from reconcile.models import Comparison, History, Plan
+from reconcile.statements import keeping
 from review.bulk.commanding import start
 from review.bulk.freezing import freeze, read_more
 from review.filters import Filter
 from tests import stories
 from tests.browser.conftest import NARROW, WIDE, Windows
+from tests.databases import Database
 from tests.people import person
 from tests.receivers import Receiver, receiving
 from tests.review.test_deliveries import in_each_state
@@ -131,6 +134,36 @@ def test_a_paused_destination_passes_axe_and_is_resumed_without_script(
     expect(ada.get_by_role("heading", name="Durban Books was paused")).to_be_visible()
     page.goto(address)
     assert looked_at(page, "resumed") == []
+
+
+def test_two_exports_are_compared_without_script_and_every_page_of_it_passes_axe(
+    database: Database, windows: Windows
+) -> None:
+    """On an empty system it is the first thing to do."""
+    plain, page = windows.of("ann", script=False), windows.of("ann")
+    wrong: list[str] = []
+    for name, shown in (("empty", "/"), ("compare", "/compare/")):
+        page.goto(shown)
+        wrong += [f"{name}, {line}" for line in looked_at(page, name)]
+    plain.goto("/")
+    plain.get_by_label("1 · What should exist").set_input_files(keeping.EXAMPLES / "shop.csv")
+    plain.get_by_label("2 · What exists").set_input_files(keeping.EXAMPLES / "books.csv")
+    plain.get_by_role("button", name="Read both files").click()
+    page.goto("/compare/")
+    expect(page.get_by_role("heading", name="Reading both files")).to_be_visible()
+    (pk,) = Comparison.objects.values_list("pk", flat=True)
+    assert tasks.compare(pk)
+    expect(page.get_by_role("heading", name="Is this how to read them?")).to_be_visible()
+    wrong += [f"read, {line}" for line in looked_at(page, "compare-read")]
+    plain.get_by_role("link", name="Look again").click()
+    plain.get_by_role("button", name="Compare", exact=True).click()
+    assert tasks.compare(pk)
+    plain.get_by_role("link", name="Look again").click()
+    expect(plain.get_by_role("heading", name="Explained; 9 differences")).to_be_visible()
+    page.goto("/compare/")
+    unfold(page)
+    wrong += [f"done, {line}" for line in looked_at(page, "compare-done")]
+    assert wrong == []
 
 
 def test_the_sign_in_page_passes_axe_and_fits(windows: Windows) -> None:

@@ -27,8 +27,10 @@ from config.urls import urlpatterns
 from ledger import actions
 from ledger.models import Delivery, Event, Operation, Pause
 from ledger.rules.leaves import Action
-from reconcile.models import Repeat
+from reconcile import tasks
+from reconcile.models import Comparison, Repeat
 from reconcile.proposals.actions import propose_role
+from reconcile.statements import keeping
 from review import access_review, saved
 from review.access import (
     LOOKS_ONLY,
@@ -345,6 +347,32 @@ def run(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
     return place.run + end, {}
 
 
+class Export:
+    """A file to drop, which may be read again and again."""
+
+    name = "shop.csv"
+    content_type = "text/csv"
+
+    def read(self) -> bytes:
+        return b"reference,amount,currency\nA,1,ZAR\n"
+
+
+def to_drop(place: Place, name: str) -> tuple[str, Form]:
+    return "/compare/", {side: Export() for side in keeping.SIDES}
+
+
+def dropped(place: Place, name: str, way: str = "", *, done: bool = False) -> tuple[str, Form]:
+    """Files of each of them: everybody has to do with their own."""
+    for one in WITH_A_ROLE:
+        with keeping.examples() as files:
+            made = keeping.drop(person(one), files)
+        assert tasks.compare(made.pk)
+        if done:
+            Comparison.objects.filter(pk=made.pk).update(state="comparing")
+            assert tasks.compare(made.pk)
+    return f"/compare{way}", {"way": "compare"}
+
+
 @dataclass(frozen=True)
 class Door:
     """One address: who may POST there, nobody where it takes none, and whether it can be read."""
@@ -402,6 +430,12 @@ DOORS: dict[str, Door] = {
     "access/auditors/<int:pk>/": Door(to_end, may=ADMINISTER),
     "access/duties/": at("/access/duties/"),
     "access/duties.csv": at("/access/duties.csv"),
+    "compare/": Door(to_drop, may=WITH_A_ROLE),
+    "compare/columns/": Door(lambda place, name: dropped(place, name, "/columns/"), WITH_A_ROLE, shows=False),
+    "compare/example/": at("/compare/example/", may=WITH_A_ROLE, shows=False),
+    "compare/forget/": Door(lambda place, name: dropped(place, name, "/forget/"), WITH_A_ROLE, shows=False),
+    "compare.csv": Door(lambda place, name: dropped(place, name, ".csv", done=True)),
+    "compare.json": Door(lambda place, name: dropped(place, name, ".json", done=True)),
     "runs/": at("/runs/"),
     "runs/histories/": at("/runs/histories/"),
     "runs/<uuid:uid>/": Door(run),

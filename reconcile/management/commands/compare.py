@@ -69,11 +69,14 @@ class Command(BaseCommand):
 
     def _compare(self, options: dict[str, Any]) -> bool:
         source, destination = (Statement.opened(options[side], _how(side, options)) for side in SIDES)
-        tell = telling.document if options["json"] else telling.text
         with comparing.compared(source, destination) as (tie, sums, differences):
             done = Compared(source, destination, tie, sums)
-            for piece in tell(done, differences):
-                self.stdout.write(piece, ending="" if options["json"] else "\n")
+            if options["json"]:
+                pieces, ending = telling.document(telling.head(done), telling.told(done, differences)), ""
+            else:
+                pieces, ending = telling.text(done, differences), "\n"
+            for piece in pieces:
+                self.stdout.write(piece, ending=ending)
         return done.clean
 
     def _refuse(self, why: str) -> None:

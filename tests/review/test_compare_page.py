@@ -1,0 +1,224 @@
+"""Two exports dropped on the page: read as shown, compared as the command does, one's own, and gone in time.
+
+The worker's part runs in this process, by the function that the queue calls.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from django.test.utils import CaptureQueriesContext, override_settings
+
+from reconcile import tasks
+from reconcile.models import Comparison, Piece, Run
+from reconcile.statements import comparing, keeping, working
+from tests.databases import Clock, Database
+from tests.people import browser_of, person
+from tests.reconcile.books import Books
+
+HEAD = "reference,amount,currency\n"
+SHOP, BOOKS = (keeping.EXAMPLES / name for name in ("shop.csv", "books.csv"))
+
+
+def page(client: Client) -> str:
+    text = re.sub(r"<[^>]+>", " ", client.get("/compare/").content.decode())
+    return " ".join(text.replace("\xa0", " ").split())
+
+
+def drop(client: Client, source: str | bytes, destination: str | bytes, name: str = "books.csv") -> Any:
+    files = {
+        side: SimpleUploadedFile(called, content if isinstance(content, bytes) else content.encode())
+        for side, called, content in (("source", "shop.csv", source), ("destination", name, destination))
+    }
+    return client.post("/compare/", files)
+
+
+def work() -> None:
+    """Do what a worker does once it is nudged."""
+    for pk in Comparison.objects.values_list("pk", flat=True):
+        assert tasks.compare(pk)
+
+
+def compare(client: Client, **said: str) -> str:
+    assert client.post("/compare/columns/", {"way": "compare", **said}).status_code == 303
+    work()
+    return page(client)
+
+
+def test_two_exports_become_a_report_that_only_their_owner_sees(database: Database) -> None:
+    """Preview, report, CSV and JSON tell what the command tells of the same files."""
+    ann, vic = browser_of("ann"), browser_of("vic")
+    assert drop(ann, SHOP.read_bytes(), BOOKS.read_bytes()).status_code == 303
+    assert "Reading both files" in page(ann)
+    work()
+    shown = page(ann)
+    for words in (
+        "Is this how to read them?",
+        "50 lines, header on line 1, UTF-8, comma between fields, decimal point.",
+        "semicolon between fields, decimal comma, day first. Left out: line 58 (Total).",
+        "Order 440 INV-1100 2026-11-01 5 3 644.28 ZAR",
+    ):
+        assert words in shown, (words, shown)
+    with CaptureQueriesContext(connection) as preview:
+        page(ann)
+    shown = compare(ann)
+    for words in (
+        "Explained; 9 differences, ZAR 11 231.19",
+        "Doubled 4 – 7 111.19 +7 111.19",
+        "Totals of the files 119 633.52 125 684.71 +6 051.19",
+        "Left out of books.csv: line 58 (Total).",
+        "Order 471 Doubled Lines 37 (INV-1132), 38 (INV-1133), 39 (INV-1134), 40 (INV-1135) of books.csv"
+        " carry it: 3 too many. 33 37, 38, 39, 40 3 720.00 ZAR",
+    ):
+        assert words in shown, (words, shown)
+    with CaptureQueriesContext(connection) as report:
+        page(ann)
+    assert len(report) == len(preview) + 1, "the first piece of what differs is read beside the page itself"
+    out = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("compare", str(SHOP), str(BOOKS), "--json", stdout=out)
+    by_command = json.loads(out.getvalue())
+    assert json.loads(ann.get("/compare.json").getvalue()) == by_command
+    rows = ann.get("/compare.csv").getvalue().decode().splitlines()
+    assert sum(row.startswith('"duplicate_at_destination"') for row in rows) == 2
+    assert '"count",9' in rows
+    # Nobody else's, sealed, and gone at once where its person says so.
+    assert "What should exist, and what does?" in page(vic)
+    assert {vic.get(f"/compare.{form}").status_code for form in ("csv", "json")} == {404}
+    kept = b"".join(bytes(one) for one in Piece.objects.values_list("sealed", flat=True))
+    assert kept and b"471" not in kept
+    assert ann.post("/compare/forget/").status_code == 303
+    assert not Comparison.objects.exists() and not Piece.objects.exists()
+
+
+def test_what_cannot_be_told_is_asked_with_line_and_remedy_and_then_goes_on(database: Database) -> None:
+    ann = browser_of("ann")
+    drop(ann, "nr;betrag\nMüller;1,234\n".encode("cp1252"), HEAD + "Müller,1234.00,EUR\n", "shop.csv")
+    work()
+    shown = page(ann)
+    assert "shop.csv is not UTF-8 throughout" in shown and "with “Encoding”, such as cp1252" in shown
+    assert "2 shop.csv" in shown, "two files of one name are told apart"
+    said = {"source-encoding": "cp1252"}
+    shown = compare(ann, **said)
+    assert "None of the first 40 lines of shop.csv is a header" in shown and "Choose the columns." in shown
+    said |= {"source-reference": "nr", "source-amount": "betrag", "source-all": "eur"}
+    shown = compare(ann, **said)
+    assert "Whether line 2 of shop.csv has decimals or thousands cannot be told." in shown, shown
+    assert "Say which it is under “Decimal mark”." in shown
+    shown = compare(ann, **said, **{"source-decimal": "point"})
+    assert "Explained; nothing differs" in shown, shown
+    # Read otherwise, the same files come to something else; what is no value of a box is not said.
+    shown = compare(ann, **said, **{"source-decimal": "comma", "source-days": "\0"})
+    assert "Explained; 1 difference" in shown and "more decimals" in shown, shown
+    assert "shop.csv , 1 line" in shown
+
+
+@pytest.mark.parametrize(
+    ("send", "said"),
+    [
+        (lambda client: drop(client, HEAD, b""), "The file of what exists is empty."),
+        (lambda client: client.post("/compare/", {}), "The file of what should exist is missing."),
+    ],
+)
+def test_what_is_no_file_is_not_taken(database: Database, send: Callable[[Client], Any], said: str) -> None:
+    answer = send(browser_of("ann"))
+    assert answer.status_code == 200 and said in answer.content.decode()
+    assert not Comparison.objects.exists()
+
+
+def test_files_that_broke_off_are_never_taken_for_whole(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read as they come; nobody's are read who is not signed in, or without the form's own mark."""
+    files = {side: SimpleUploadedFile(f"{side}.csv", b"x" * 5000) for side in keeping.SIDES}
+    body = encode_multipart(BOUNDARY, files)
+
+    def send(client: Client, content: bytes, **more: Any) -> Any:
+        return client.generic("POST", "/compare/", content, MULTIPART_CONTENT, **more)
+
+    ann = browser_of("ann")
+    broken = send(ann, body[:6000], CONTENT_LENGTH=str(len(body)))
+    assert (broken.status_code, broken.content) == (400, b"The request broke off.")
+    with override_settings(STREAMED_BODIES={"/compare/": 9 * 2**20}):
+        large = send(ann, body + b" " * 9 * 2**20)
+    assert large.status_code == 413 and b"larger than 9 MiB together" in large.content
+    assert send(browser_of("ann", csrf=True), body).status_code == 403
+    assert not Comparison.objects.exists()
+    monkeypatch.setattr(
+        "ledger.door.bodies.Streamed.readinto", lambda *a: pytest.fail("a stranger's was read")
+    )
+    assert send(Client(), body)["Location"].startswith("/accounts/login/")
+
+
+def test_they_are_gone_after_an_hour_and_a_worker_that_died_is_missed(
+    database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = browser_of("ann")
+    drop(ann, HEAD + "A,1,ZAR\n", HEAD + "A,2,ZAR\n")
+    assert keeping.sweep() == 0, "it was told to a worker half a minute ago at most"
+    clock.advance(31)
+    assert keeping.sweep() == 1
+    # A process that dies each time is not followed by others for ever.
+    monkeypatch.setattr(working, "_read", lambda *a: (_ for _ in ()).throw(MemoryError))
+    (pk,) = Comparison.objects.values_list("pk", flat=True)
+    for _ in range(3):
+        with pytest.raises(MemoryError):
+            tasks.compare(pk)
+    assert tasks.compare(pk) and not tasks.compare(pk)
+    assert "It was broken off 3 times" in page(ann)
+    clock.advance(3600)
+    assert keeping.sweep() == 0
+    assert not Comparison.objects.exists() and not Piece.objects.exists()
+
+
+def test_removing_the_files_stops_the_worker_that_reads_them(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = browser_of("ann")
+    drop(ann, HEAD + "".join(f"{n},1,ZAR\n" for n in range(3)), HEAD + "1,1,ZAR\n")
+    work()
+    monkeypatch.setattr(working, "EVERY_S", 0.0)
+    monkeypatch.setattr(comparing, "CHUNK", 1)
+    ann.post("/compare/columns/", {"way": "compare"})
+    copied, written = comparing._copied, []
+
+    def aside(*line: Any) -> str:
+        """Remove the files as another process would, beside what is never committed."""
+        written.append(line)
+        if len(written) == 3:
+            assert Comparison.objects.using("owner").get().lines == 2
+            Comparison.objects.using("owner").all().delete()
+        return copied(*line)
+
+    monkeypatch.setattr(comparing, "_copied", aside)
+    (pk,) = Comparison.objects.values_list("pk", flat=True)
+    assert tasks.compare(pk)
+    assert len(written) == 3 and not Comparison.objects.exists()
+
+
+def test_long_work_leaves_a_worker_free_for_what_is_sent(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """A large comparison waits for a run, and for another large one; small ones wait for nobody."""
+    books = Books.configured(tmp_path)
+    books.run()
+    Run.objects.update(state="running", finished_at=None, lease_until=clock.now() + timedelta(hours=1))
+    drop(browser_of("ann"), HEAD + "A,1,ZAR\n", HEAD + "A,1,ZAR\n")
+    monkeypatch.setattr(keeping, "LARGE", 10)
+    drop(browser_of("bob"), HEAD + "A,1,ZAR\n", HEAD + "A,1,ZAR\n")
+    of_ann, of_bob = (Comparison.objects.get(owner=person(name)) for name in ("ann", "bob"))
+    assert of_ann.nudged_at is not None and of_bob.nudged_at is None
+    Run.objects.update(state="done", finished_at=clock.now(), lease_until=None)
+    assert keeping.sweep() == 0, "another is at work"
+    Comparison.objects.filter(pk=of_ann.pk).update(state="done")
+    assert keeping.sweep() == 1
+    assert keeping.at_long_work()
