@@ -125,9 +125,10 @@ _UNASKED = frozenset(
     }
 )
 """What a person does without being asked why: the reason beside it is software's."""
-_APPROVED = frozenset({"ask_approved", "proposal_approved", "bulk_approved"})
+_WORDLESS = frozenset({"ask_approved", "proposal_approved", "bulk_approved", "bulk_paused", "bulk_cancelled"})
+"""What may be done without a reason."""
 UNSAID = frozenset({NO_REASON, "Agreed."})
-"""What stands for the reason of who agreed and wrote none; the second in older records."""
+"""What stands for the reason of who agreed or stopped and wrote none; the second in older records."""
 _OUTCOMES = {
     Outcome.SUCCEEDED: "done",
     Outcome.ACCEPTED: "taken",
@@ -184,7 +185,7 @@ def line(event: Event, *, there: str) -> Line:
         who = f"{who} for {' and '.join(event.data['for'])}"
     # Nobody is asked for a reason to look, or to take a permit back in time.
     unasked = event.kind in _UNASKED or event.reason in _SAYS_NO_MORE
-    unasked = unasked or (event.kind in _APPROVED and event.reason in UNSAID)
+    unasked = unasked or (event.kind in _WORDLESS and event.reason in UNSAID)
     said = wording.is_person(event.actor) and not unasked
     reason = "" if not said and event.reason in _SAYS_NO_MORE else event.reason
     return Line(event.at, who, did, reason, said=said)

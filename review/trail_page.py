@@ -140,6 +140,7 @@ def _else(event: Event) -> tuple[str, str]:
         ("pause", "pause", "A pause"),
         ("repeat", "repeat", "A run history"),
         ("sample", "sample", "A sample"),
+        ("bulk", "bulk", f"Bulk action {data.get('number', '')}".strip()),
     ):
         if data.get(name):
             return words, _url(route, data[name])

@@ -69,7 +69,7 @@ def _startable(bulk: Bulk, actor: str) -> None:
     if bulk.items.filter(may=None).exists():
         raise NotNow("The list is still being read: a moment.")
     if not bulk.items.filter(may=True).exists():
-        raise NotNow("Nothing of it is open to this: each item says why.")
+        raise NotNow("None of it allows this: each item says why.")
     if database_now() > bulk.frozen_at + COUNTS_FOR:
         raise NotNow("The list was frozen more than an hour ago. Freeze it again.")
 
@@ -132,9 +132,9 @@ def _answered(bulk: Bulk, word: BulkWord) -> str:
 
 
 def pause(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> None:
-    """Hold it: nothing more begins, and what has not gone out yet is called back."""
+    """Hold it, also without a word: nothing more begins, and what has not gone out yet is called back."""
     _require(person, bulk)
-    with _word(bulk, "pause", person=person, reason=reason, command_id=command_id) as said:
+    with _word(bulk, "pause", person=person, reason=reason or UNSAID, command_id=command_id) as said:
         if said is not None:
             fresh, word = said
             if fresh.status != Status.RUNNING:
@@ -156,9 +156,9 @@ def resume(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> N
 
 
 def cancel(bulk: Bulk, *, person: User, reason: str, command_id: uuid.UUID) -> None:
-    """End it: nothing more begins, what has not gone out is called back; what was done stays done."""
+    """End it, also without a word: nothing more begins; what has gone out, or was done, stays."""
     _require(person, bulk)
-    with _word(bulk, "cancel", person=person, reason=reason, command_id=command_id) as said:
+    with _word(bulk, "cancel", person=person, reason=reason or UNSAID, command_id=command_id) as said:
         if said is not None:
             fresh, word = said
             if fresh.status in (Status.PREVIEW, Status.CANCELLED, Status.DONE):

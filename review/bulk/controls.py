@@ -14,6 +14,9 @@ from review.models import Bulk
 from review.models.bulk import Status
 from review.reading import RIGHT
 
+UNASKED = ("approve", "pause", "cancel")
+"""What may be said without a reason."""
+
 
 @dataclass(frozen=True)
 class Control:
@@ -24,6 +27,11 @@ class Control:
     words: str
     why_not: str = ""
     primary: bool = False
+
+    @property
+    def asks_why(self) -> bool:
+        """Say whether it needs a reason; to stop never waits for words."""
+        return self.way not in UNASKED
 
 
 def doing(action: Action, count: int) -> str:
@@ -85,4 +93,4 @@ def _not_yet(bulk: Bulk, person: User, at: Counts) -> str:
         return f"It is {bulk.maker}’s list: freeze one of your own."
     if at.unread:
         return f"It is still being read: {spaced(at.frozen - at.unread)} of {spaced(at.frozen)}."
-    return "" if at.open else "Nothing of it is open to this."
+    return "" if at.open else "None of it allows this: each item says why."

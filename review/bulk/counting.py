@@ -10,7 +10,10 @@ from review.models.bulk import Outcome
 
 @dataclass(frozen=True)
 class Counts:
-    """Where the items stand: every one in exactly one place, read off the rows in one question."""
+    """Where the items stand: every one in exactly one place, read off the rows in one question.
+
+    They add up in every moment: a list is written whole, loses none and gains none, by the database's guards.
+    """
 
     frozen: int
     unread: int

@@ -23,7 +23,7 @@ def foreseen(bulk: Bulk, at: Counts, *, second: str) -> Iterator[str]:
         yield "Then five are closed, and after them the others. Above a limit, each asks a second person."
     yield "At the first surprise it stops: it differs, is there twice, is refused, or nobody could look."
     if at.closed:
-        yield f"{spaced(at.closed)} of {spaced(at.frozen)} are not open to it and stay as they are: see why."
+        yield f"{spaced(at.closed)} of {spaced(at.frozen)} do not allow it and stay as they are."
     asks = asking(bulk) if not at.unread else 0
     if asks:
         each = "One of them asks" if asks == 1 else f"About {spaced(asks)} of them each ask"

@@ -152,5 +152,6 @@ def forget_old() -> None:
     old = Bulk.objects.filter(status=Status.PREVIEW, frozen_at__lt=database_now() - KEPT)
     for bulk in old[:10]:
         with transaction.atomic():
+            # The list first: its items may go with it, and never by themselves.
+            Bulk.objects.filter(pk=bulk.pk)._raw_delete(bulk.items.db)
             bulk.items.all()._raw_delete(bulk.items.db)
-            bulk.delete()

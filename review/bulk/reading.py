@@ -41,11 +41,11 @@ _OUTCOMES = {
 }
 _LEFT = Badge("pending", "Left", "pending")
 _UNDER_WAY = Badge("running", "Under way", "running")
-_OPEN, _CLOSED = Badge("pending", "Open to it", "pending"), Badge("failed", "Not open", "failed")
+_OPEN, _CLOSED = Badge("pending", "Possible", "pending"), Badge("failed", "Not possible", "failed")
 SHOWS: Mapping[str, tuple[str, Q]] = {
     "": ("All", Q()),
-    "open": ("Open to it", Q(may=True)),
-    "closed": ("Not open", Q(may=False)),
+    "open": ("Possible", Q(may=True)),
+    "closed": ("Not possible", Q(may=False)),
     Outcome.VERIFIED: ("Verified", Q(outcome=Outcome.VERIFIED)),
     Outcome.UNSEEN: ("Done, not seen", Q(outcome=Outcome.UNSEEN)),
     Outcome.HELD: ("Held", Q(outcome=Outcome.HELD)),
@@ -102,6 +102,19 @@ class Page:
     def badge(self) -> Badge:
         """Its status as a stamp."""
         return badge(self.bulk)
+
+    @property
+    def headline(self) -> str:
+        """Say what this page is about now."""
+        if self.preview:
+            return "What will happen"
+        asked = self.bulk.status == Status.ASKED
+        return f"{self.bulk.maker} asks a second person" if asked else self.verdict
+
+    @property
+    def asks_why(self) -> bool:
+        """Say whether what is usual now needs a reason; what only stops it needs none."""
+        return bool(self.controls) and self.controls[0].asks_why
 
     @property
     def verdict(self) -> str:
@@ -273,7 +286,7 @@ def _so_far(item: BulkItem, bulk: Bulk) -> str:
         return ""
     if item.acted_at is not None:
         return "Allowed; not seen there yet."
-    return "Checked: it may go." if item.ready_at is not None else ""
+    return "Checked: it may go ahead." if item.ready_at is not None else ""
 
 
 def source_words(bulk: Bulk) -> str:

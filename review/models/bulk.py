@@ -181,6 +181,7 @@ class BulkItem(models.Model):
         ordering = ["number"]
         constraints = [
             models.UniqueConstraint(name="bulkitem_number", fields=["bulk", "number"]),
+            models.CheckConstraint(name="bulkitem_from_one", condition=Q(number__gte=1)),
             models.UniqueConstraint(name="bulkitem_once", fields=["bulk", "operation"]),
             models.CheckConstraint(
                 name="bulkitem_outcome_known", condition=Q(outcome__in=["", *sorted(Outcome.values)])

@@ -32,7 +32,7 @@ class StartForm(ReasonForm):
 
 
 class AgreeForm(ReasonForm):
-    """The same where agreeing says enough."""
+    """The same where agreeing, or stopping, says enough."""
 
     reason = forms.CharField(max_length=commanding.REASON_MAX, required=False)
 
@@ -41,9 +41,9 @@ WAYS: dict[str, tuple[type[ReasonForm], Callable[..., None]]] = {
     "start": (StartForm, commanding.start),
     "approve": (AgreeForm, commanding.approve),
     "refuse": (ReasonForm, commanding.refuse),
-    "pause": (ReasonForm, commanding.pause),
+    "pause": (AgreeForm, commanding.pause),
     "resume": (ReasonForm, commanding.resume),
-    "cancel": (ReasonForm, commanding.cancel),
+    "cancel": (AgreeForm, commanding.cancel),
 }
 
 
@@ -89,7 +89,8 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     if request.GET.get("seen") == counting.mark(bulk, counting.counts(bulk)):
         return HttpResponse(status=UNCHANGED)
     page = _read(request, bulk)
-    context = {"page": page, "now": page.now, "moved": request.GET.get("status") != bulk.status}
+    context = {"page": page, "now": page.now, "polled": True}
+    context["moved"] = request.GET.get("status") != bulk.status
     return render(request, "review/_bulk.html", context)
 
 

@@ -41,7 +41,10 @@ from tests.workers import Worker, one_round, until
 
 FAST = 60_000
 LIMITED = {"due": "4h", "four_eyes_above": {"ZAR": "2000.00"}}
-NO = r"refused|frozen|is not read|said once|is verified|on record|stays|does not|nothing is left|denied"
+NO = (
+    r"refused|frozen|is not read|said once|is verified|on record|stays|does not|nothing is left|denied"
+    r"|from_one|as long as"
+)
 
 
 @pytest.fixture
@@ -307,6 +310,9 @@ def test_the_database_keeps_the_list_the_counts_and_the_first_five(durban: Durba
     for change in (
         f"INSERT INTO review_bulkitem (bulk_id, number, operation_id, foreseen, turn, canary, outcome, why) "
         f"VALUES ({bulk.pk}, 7, {made[6].pk}, '', 0, false, '', '')",
+        f"INSERT INTO review_bulkitem (bulk_id, number, operation_id, foreseen, turn, canary, outcome, why) "
+        f"VALUES ({other.pk}, 0, {made[0].pk}, '', 0, false, '', '')",
+        f"DELETE FROM review_bulkitem WHERE bulk_id = {other.pk}",
         f"UPDATE review_bulkitem SET operation_id = {made[6].pk} WHERE id = {item.pk}",
         f"UPDATE review_bulkitem SET may = false WHERE id = {item.pk}",
         f"UPDATE review_bulkitem SET outcome = 'verified', done_at = tieout_now() WHERE id = {item.pk}",
@@ -322,6 +328,9 @@ def test_the_database_keeps_the_list_the_counts_and_the_first_five(durban: Durba
     ):
         with pytest.raises((IntegrityError, ProgrammingError), match=NO), transaction.atomic():
             sql(change)
+    refused(
+        Bulk.objects.create, says="written with others", action="check", maker="ann", picked=True, frozen=1
+    )
     durban.clock.advance(11)
     # Silently paused, and a sixth that goes before the first five are known.
     with pytest.raises(IntegrityError, match="without an event"), transaction.atomic():
@@ -333,6 +342,9 @@ def test_the_database_keeps_the_list_the_counts_and_the_first_five(durban: Durba
         sql(act, True, one.pk)
     refused(sql, act, True, item.pk)
     refused(sql, act, False, item.pk)
+    durban.clock.advance(timedelta(days=2))
+    sweeping.sweep()
+    assert list(Bulk.objects.all()) == [bulk], "nobody confirmed the other one"
 
 
 HAND = "import django; django.setup(); from review.bulk.running import carry_on\nwhile True: carry_on({})"

@@ -38,7 +38,7 @@ def test_31_32_a_list_is_frozen_read_and_confirmed_once(durban: stories.Durban) 
     bulk = previewed(ann, view="person")
     page = shown(ann, bulk)
     assert bulk.items.filter(may=True).count() == 3 and ">Send 3 again</button>" in page
-    assert "4 of 7 are not open to it" in page and "new since" not in page
+    assert "4 of 7 do not allow it" in page and 'href="?show=closed"' in page and "new since" not in page
     assert "It is done" not in shown(ann, bulk, "?show=open") and "Already allowed by ann" in page
     durban.clock.advance(60)
     durban.absent(700, "10.00")
@@ -50,10 +50,15 @@ def test_31_32_a_list_is_frozen_read_and_confirmed_once(durban: stories.Durban) 
         assert "Running: 0 of 3 verified there" in said(ann, bulk, "start", command_id=click)
     assert "It was confirmed already." in said(ann, bulk, "start")
     assert bulk.words.count() == 1 and bulk.items.filter(outcome="refused").count() == 4
-    assert "Paused: 0 of 3" in said(browser_of("bob"), bulk, "pause")
+    assert "Paused: 0 of 3" in said(browser_of("bob"), bulk, "pause", reason="")
+    assert "Write a reason" in said(ann, bulk, "resume", reason="")
     assert "It is not running: paused." in said(ann, bulk, "pause")
-    assert "Cancelled: 0 of 3" in said(ann, bulk, "cancel")
-    assert "“It was asked for.”" in shown(ann, bulk) and "cancelled the rest." in shown(ann, bulk)
+    assert "Cancelled: 0 of 3" in said(ann, bulk, "cancel", reason="")
+    page, trail = shown(ann, bulk), ann.get("/trail/?who=bob").content.decode()
+    assert (
+        "“It was asked for.”" in page and "cancelled the rest." in page and "“No reason given.”" not in page
+    )
+    assert f'<a href="/bulk/{bulk.uid}/">Bulk action {bulk.pk}</a>' in trail, "what it is about"
     assert f"{bulk.pk}: Send again" in ann.get("/bulk/").content.decode()
 
 
@@ -89,6 +94,8 @@ def test_a_poll_says_only_what_is_new_and_nothing_selected_is_said(durban: stori
     said(ann, bulk, "pause")
     changed = ann.get(poll, headers={"HX-Request": "true"}).content.decode()
     assert "It is now paused." in changed and "hx-get" not in changed
+    headline = '<h2 id="h-what" class="verdict" hx-swap-oob="true">Paused: 0 of 1 verified there</h2>'
+    assert headline in changed, "it stood still while the table went on"
 
 
 def test_the_number_of_queries_of_a_bulk_action_is_fixed(durban: stories.Durban) -> None:

@@ -13,6 +13,7 @@ HTMX = {
     "hx-post",
     "hx-target",
     "hx-swap",
+    "hx-swap-oob",
     "hx-trigger",
     "hx-headers",
     "hx-disabled-elt",
