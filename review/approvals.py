@@ -6,10 +6,10 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from ledger.models import Approval, Operation, TieoutNow
+from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from reconcile.models import Proposal
-from review import access, asked, queue, wording
+from review import access, asked, told, wording
 from review.models import Bulk
 from review.row import Row, rows
 
@@ -44,8 +44,8 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
     open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("due_at", "pk")
     found = list(open_[: SHOWN + 1])
     asks = found[:SHOWN]
-    told = queue.read(Operation.objects.filter(pk__in=[ask.operation_id for ask in asks]))
-    known = {row.operation.pk: row for row in rows(told, now)}
+    found_too = told.read([ask.operation_id for ask in asks])
+    known = {row.operation.pk: row for row in rows(found_too, now)}
     return [_request(ask, known[ask.operation_id], person, now) for ask in asks], len(found) > SHOWN
 
 

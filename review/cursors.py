@@ -1,6 +1,6 @@
 """Where a page of the queue ends: the instant by which ages count, and the last row's key in its order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Literal, Self
@@ -22,6 +22,8 @@ class Cursor:
     part: Part
     rank: float
     pk: int
+    operation: int | None = field(default=None, compare=False)
+    """Whose row it is, where that was just read and it is no difference; no part of the key."""
 
     @classmethod
     def read(cls, text: str) -> Self | None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet, Value
 
 from ledger.models import REFERENCES, Attempt, Operation, folded
-from review import queue
+from review import told
 
 SHOWN = 50
 LONGEST = 300
@@ -37,7 +37,7 @@ def found(asked: str, now: datetime) -> list[Any]:
     first, *others = _parts(asked)
     rows = sorted(first.union(*others, all=True), key=lambda row: (row[1] != asked.lower(), row[2]))
     pks = list(dict.fromkeys(pk for pk, *_ in rows))[: SHOWN + 1]
-    known = {row.pk: row for row in queue.read(Operation.objects.filter(pk__in=pks))}
+    known = {row.pk: row for row in told.read(pks)}
     return [known[pk] for pk in pks]
 
 

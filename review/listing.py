@@ -11,7 +11,7 @@ from review.counting import Counts, figure
 from review.cursors import Cursor
 from review.filters import VIEWS, Filter
 from review.instants import instant
-from review.place import carry
+from review.place import carrier
 from review.queue import LOOKED_THROUGH, SHOWN, Page, Queue
 from review.row import Row
 from review.row import listed as read
@@ -51,8 +51,9 @@ class Tab:
 
 def listed(queue: Queue, page: Page, now: datetime, *, number: int) -> Listed:
     """Read a page whose first row has this number in its order; one query at most."""
+    carry = carrier(queue.chosen, queue.at)
     rows = [
-        (row, carry(queue.chosen, queue.at, entry.key, place) if row.operation is not None else "")
+        (row, carry(entry.key, place) if row.operation is not None else "")
         for place, (row, entry) in enumerate(zip(read(page.entries, now), page.entries, strict=True), number)
     ]
     several = f"{LOOKED_THROUGH:,}".replace(",", "\u00a0")

@@ -22,6 +22,7 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
     """Return the items that an address asks for, in no order."""
     found = Item.objects.filter(**_plain(chosen, types, at, since="since"))
     found = found.filter(**_given({"state": chosen.state, "owner": chosen.owner, "kind": chosen.reason}))
+    found = found.filter(**_light(chosen))
     match chosen.view:
         case "person":
             found = found.exclude(kind="", finding=None)
@@ -42,6 +43,12 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
     elif chosen.found:
         found = found.filter(verdict=chosen.found)
     return found.filter(_Held(chosen.text)) if chosen.text else found
+
+
+def _light(chosen: Filter) -> dict[str, Any]:
+    """Ask for the amounts once more as their index has them, which holds no sign: none below nothing then."""
+    bounds = {"lightness__lte": chosen.least, "lightness__gte": chosen.least and chosen.most}
+    return {name: -float(amount) for name, amount in bounds.items() if amount}
 
 
 def with_waiting(chosen: Filter) -> bool:

@@ -1,10 +1,10 @@
 """Where in the queue an operation stands: the next one opens in the same filter, at the same place."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote_plus
 
 from django.urls import reverse
 
@@ -96,6 +96,11 @@ def carried(address: str, query: str) -> str:
 
 def carry(chosen: Filter, at: datetime, key: Cursor | None, number: int) -> str:
     """Return the query that a row's address carries: filter, instant, key and place."""
-    where = {"at": cursors.written(at)} | ({"key": str(key)} if key else {}) | {"place": number}
-    parts = [part for part in (chosen.address, urlencode(where)) if part]
-    return f"?{'&'.join(parts)}"
+    return carrier(chosen, at)(key, number)
+
+
+def carrier(chosen: Filter, at: datetime) -> Callable[[Cursor | None, int], str]:
+    """Return what writes that query for each row of a page, whose filter and instant are written once."""
+    address = chosen.address
+    start = f"?{address}{'&' if address else ''}at={cursors.written(at)}"
+    return lambda key, number: f"{start}{f'&key={quote_plus(str(key))}' if key else ''}&place={number}"

@@ -4,37 +4,25 @@ First stand the items (`review.models.Item`): operations that need a person or a
 that no operation carries. After them, where everything open is asked for, what only waits for its turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from django.db.models import (
-    BooleanField,
-    Exists,
-    F,
-    FilteredRelation,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db.models import BooleanField, QuerySet, Value, When
 from django.db.models import Case as Choice
-from django.db.models.fields.json import KT
-from django.db.models.functions import Coalesce, JSONObject, NullIf
 from django.urls import reverse
 
-from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
+from ledger.models import Operation, OperationType
 from reconcile.models import Display
-from review import narrowing, scaling
+from review import narrowing, routes, scaling
 from review.cursors import Cursor, seconds
 from review.filters import Filter
 from review.models import Item
 from review.ranked import FEW, STORED, Order, Scale, estimate
+from review.told import judged, read
 
 SHOWN = 50
 LOOKED_THROUGH = 1000
@@ -123,12 +111,13 @@ class Queue:
                 return self.page()
             found = keys.found[:SHOWN][::-1]
             earlier = found[0] if len(keys.found) > SHOWN else keys.further
-            return Page(entries(found), earlier, found[-1] if found else before, keys.further is not None)
+            last = found[-1] if found else before
+            return Page(entries(found, self.types), earlier, last, keys.further is not None)
         keys = self.keys(after, length=SHOWN + 1)
         found = keys.found[:SHOWN]
         further = found[-1] if len(keys.found) > SHOWN else keys.further
         first = found[0] if found else after
-        return Page(entries(found), first if after else None, further, keys.further is not None)
+        return Page(entries(found, self.types), first if after else None, further, keys.further is not None)
 
     def keys(self, beyond: Cursor | None, *, backwards: bool = False, length: int) -> Keys:
         """Return the keys next to one, the nearest first; from an end without one."""
@@ -165,10 +154,10 @@ class Queue:
             walked = walked.filter(**{"pk__lt" if down else "pk__gt": beyond.pk})
         walked = walked.order_by("-pk" if down else "pk")
         if not wanted:
-            return Keys([Cursor("o", 0.0, pk) for pk in walked.values_list("pk", flat=True)[:length]])
+            return Keys([Cursor("o", 0.0, pk, pk) for pk in walked.values_list("pk", flat=True)[:length]])
         met = Choice(When(wanted, then=Value(True)), default=Value(False), output_field=BooleanField())
-        looked = list(_judged(walked).annotate(met=met).values_list("pk", "met")[:LOOKED_THROUGH])
-        found = [Cursor("o", 0.0, pk) for pk, is_met in looked if is_met][:length]
+        looked = list(judged(walked).annotate(met=met).values_list("pk", "met")[:LOOKED_THROUGH])
+        found = [Cursor("o", 0.0, pk, pk) for pk, is_met in looked if is_met][:length]
         stopped = len(looked) == LOOKED_THROUGH and len(found) < length
         return Keys(found, Cursor("o", 0.0, looked[-1][0]) if stopped else None)
 
@@ -180,8 +169,8 @@ class Queue:
             if not narrowing.with_waiting(self.chosen):
                 return None
         walked, wanted = narrowing.operations(self.chosen, self._kinds, self.at)
-        here = _judged(walked).filter(wanted, pk=operation.pk).exists()
-        return Cursor("o", 0.0, operation.pk) if here else None
+        here = judged(walked).filter(wanted, pk=operation.pk).exists()
+        return Cursor("o", 0.0, operation.pk, operation.pk) if here else None
 
 
 def addresses(keys: Sequence[Cursor]) -> dict[Cursor, str]:
@@ -199,112 +188,22 @@ def addresses(keys: Sequence[Cursor]) -> dict[Cursor, str]:
 def address(operation: UUID | None, finding: int | None, run: UUID | None) -> str:
     """Return where an operation stands, or a difference: in its run, at its line."""
     if operation is not None:
-        return reverse("operation", args=[operation])
+        return routes.of("operation", operation)
     return f"{reverse('run', args=[run])}?first={finding}#h-open"
 
 
-def entries(keys: Sequence[Cursor]) -> list[Entry]:
-    """Return the rows of keys in their order; what has gone meanwhile is left out."""
-    own = {key.pk for key in keys if key.part == "i"}
-    known = dict(Item.objects.filter(pk__in=own).values_list("pk", "operation"))
-    pks = {key: known.get(key.pk) if key.part == "i" else key.pk for key in keys}
-    operations = {row.pk: row for row in read(Operation.objects.filter(pk__in=set(pks.values()) - {None}))}
-    loose = [pk for pk, operation in known.items() if operation is None]
+def entries(keys: Sequence[Cursor], types: Iterable[OperationType] | None = None) -> list[Entry]:
+    """Return the rows of keys that were just read, in their order; what has gone meanwhile is left out.
+
+    One query where the types are given, two without, and one more where differences are among them.
+    """
+    known = {row.pk: row for row in read({key.operation for key in keys if key.operation}, types)}
+    loose = [key.pk for key in keys if key.operation is None]
     rows = Item.objects.filter(pk__in=loose).defer("words")
     rows = rows.select_related("finding__run", "case", "operation_type__destination")
     differences = {item.pk: item for item in rows} if loose else {}
     found = [
-        Entry(key, operations.get(pk), differences.get(key.pk) if key.part == "i" else None)
-        for key, pk in pks.items()
+        Entry(key, known.get(key.operation), None if key.operation else differences.get(key.pk))
+        for key in keys
     ]
     return [entry for entry in found if entry.operation is not None or entry.item is not None]
-
-
-def read(operations: QuerySet[Any]) -> list[Any]:
-    """Return told operations, which share their types: the rules of each are read once; two queries."""
-    rows = list(told(operations))
-    kinds = OperationType.objects.select_related("destination")
-    types = kinds.in_bulk({row.operation_type_id for row in rows}) if rows else {}
-    for row in rows:
-        row.operation_type = types[row.operation_type_id]
-    return rows
-
-
-def _open_case() -> FilteredRelation:
-    return FilteredRelation("cases", condition=Q(cases__closed_at__isnull=True))
-
-
-def _judged(operations: QuerySet[Any]) -> QuerySet[Any]:
-    """Add what an operation without an item can be filtered by: its case, and what the check found."""
-    found = operations.alias(open_case=_open_case()).alias(
-        case_kind=F("open_case__kind"),
-        case_owner=F("open_case__owner"),
-        case_assignee=F("open_case__assignee"),
-        seen=Subquery(_seen()),
-    )
-    judged: QuerySet[Any] = found.alias(verdict=KT("seen__verdict"))
-    return judged
-
-
-def told(operations: QuerySet[Any]) -> QuerySet[Any]:
-    """Return operations with all that their rows say, in no order."""
-    found = operations.alias(open_case=_open_case()).annotate(
-        case_kind=F("open_case__kind"),
-        case_owner=F("open_case__owner"),
-        case_uid=F("open_case__uid"),
-        case_escalated_to=F("open_case__escalated_to"),
-        case_assignee=F("open_case__assignee"),
-        case_snoozed=Choice(
-            When(open_case__snoozed_revision=F("revision"), then=F("open_case__snoozed_until")), default=None
-        ),
-        due_at=F("open_case__due_at"),
-        waits_for=Coalesce(NullIf(F("after__description"), Value("")), F("after__key")),
-    )
-    # What is large, and in no row.
-    return _told(found).defer("payload_sealed", "leaf_digests")
-
-
-def _told(operations: QuerySet[Any]) -> QuerySet[Any]:
-    """Add the latest try, the latest check that saw its end and the open permit as JSON, and any pause."""
-    own = OuterRef("pk")
-    last = Attempt.objects.filter(operation=own).order_by("-number")
-    permits = Permit.objects.open().filter(operation=own)
-    tried = JSONObject(
-        number="number",
-        outcome="outcome",
-        http_status="http_status",
-        started_at="started_at",
-        message="message",
-    )
-    permit = JSONObject(source="source", actor="actor", effective_at="effective_at")
-    told_too: QuerySet[Any] = operations.annotate(
-        seen=Subquery(_seen()),
-        tried=Subquery(last.annotate(found=tried).values("found")[:1]),
-        permit=Subquery(permits.annotate(found=permit).values("found")[:1]),
-        paused=Exists(Pause.objects.open().stopping(OuterRef("operation_type"))),
-        asked=Exists(Approval.objects.open().filter(operation=own)),
-    )
-    return told_too
-
-
-def _seen() -> QuerySet[Any]:
-    """Return the latest check of an operation that saw its end, as JSON."""
-    seen = JSONObject(
-        verdict="verdict",
-        proof="proof",
-        complete="complete",
-        records="records",
-        asked_at="asked_at",
-        why="why",
-    )
-    lookups = Lookup.objects.filter(~Exists(_unseen()), operation=OuterRef("pk")).order_by("-asked_at", "-id")
-    found: QuerySet[Any] = lookups.annotate(found=seen).values("found")[:1]
-    return found
-
-
-def _unseen() -> QuerySet[Attempt]:
-    """Return the tries whose end a check did not see, by the rule of `actions.latest_lookup`."""
-    asked_at = OuterRef("asked_at")
-    never_sent, still_at_it = Q(started_at=None), Q(closed_at=None)
-    unseen = Q(never_sent, claimed_at__gt=asked_at) | Q(~never_sent, still_at_it | Q(closed_at__gt=asked_at))
-    return Attempt.objects.filter(unseen, operation=OuterRef("operation"))

@@ -67,7 +67,7 @@ class Order:
 
     def key(self, items: QuerySet[Item]) -> Cursor | None:
         """Return the key of the one item there is; None where there is none."""
-        found = self.ranked(items).values_list("rank", "pk").first()
+        found = self.ranked(items).values_list("rank", "pk", "operation").first()
         return Cursor("i", *found) if found else None
 
     def page(
@@ -78,7 +78,7 @@ class Order:
             found = list(self._beyond(items, beyond, backwards=backwards)[:length])
         else:
             found = self._by_shells(items, beyond, backwards=backwards, length=length)
-        return [Cursor("i", rank, pk) for rank, pk in found]
+        return [Cursor("i", *row) for row in found]
 
     def _beyond(self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool) -> QuerySet[Any]:
         ranked, sign = self.ranked(items), "-" if backwards else ""
@@ -88,11 +88,11 @@ class Order:
             ranked = ranked.filter(**{f"rank__{side}e": beyond.rank}).filter(
                 Q(**{f"rank__{side}": beyond.rank}) | Q(rank=beyond.rank, **{f"pk__{side}": beyond.pk})
             )
-        return ranked.order_by(f"{sign}rank", f"{sign}pk").values_list("rank", "pk")
+        return ranked.order_by(f"{sign}rank", f"{sign}pk").values_list("rank", "pk", "operation")
 
     def _by_shells(
         self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool, length: int
-    ) -> list[tuple[float, int]]:
+    ) -> list[tuple[float, int, int | None]]:
         where, given = _condition(items)
         values: dict[str, Any] = {
             "rates": json.dumps(dict(self.scale.rates)),
@@ -106,7 +106,7 @@ class Order:
         name = "shells_back" if backwards else "shells"
         with connection.cursor() as cursor:
             cursor.execute(statement(name).replace("/* where */ TRUE", where), values | given)
-            found: list[tuple[float, int]] = cursor.fetchall()
+            found: list[tuple[float, int, int | None]] = cursor.fetchall()
         return found
 
 

@@ -370,7 +370,9 @@ def _linked(operation: Operation) -> list[Operation]:
 
 def _followers(operation: Operation) -> list[Operation]:
     original = operation.corrects_id or operation.pk
-    after = Operation.objects.filter(Q(after=original) | Q(after__corrects=original))
+    # Of the few that it may be first, then by an index: asked through the join, both whole tables are walked.
+    these = Operation.objects.filter(Q(pk=original) | Q(corrects=original)).values("pk")
+    after = Operation.objects.filter(after__in=these)
     return list(after.order_by("id")[: relations.SHOWN])
 
 

@@ -13,7 +13,7 @@ from ledger.rules.contracts import REFUSES_US
 from ledger.rules.errors import RulesUnreadable
 from ledger.rules.states import DOUBT, CaseKind, Outcome, State, Verdict
 from reconcile.classes import ItemClass
-from review import queue, wording
+from review import queue, told, wording
 from review.instants import instant, span
 from review.models import Item
 from review.queue import Entry
@@ -27,7 +27,7 @@ _BADGES = {
 
 @dataclass(frozen=True)
 class Row:
-    """What one row shows; `operation` carries the annotations of `review.queue.told`, or is None."""
+    """What one row shows; `operation` carries the annotations of `review.told`, or is None."""
 
     operation: Any
     address: str
@@ -133,8 +133,7 @@ def rows(operations: Collection[Any], now: datetime) -> list[Row]:
 def stamps(operations: Collection[Operation], now: datetime) -> dict[int, wording.Badge]:
     """Return the badge of each by its id, the queue's own; three queries at most."""
     pks = {one.pk for one in operations}
-    found = queue.read(Operation.objects.filter(pk__in=pks)) if pks else []
-    return {row.operation.pk: row.badge for row in rows(found, now)}
+    return {row.operation.pk: row.badge for row in rows(told.read(pks), now)}
 
 
 def _refuted(operations: Collection[Any]) -> Container[int]:

@@ -13,7 +13,7 @@ from django.db.models.functions import Abs
 
 from ledger.models import Event, Operation, database_now
 from ledger.rules.leaves import Action
-from review import access, amounts, approvers, filters, queue, row, trail, wording
+from review import access, amounts, approvers, filters, row, told, trail, wording
 from review.bulk import commanding, freezing
 from review.bulk.controls import Control, controls, doing
 from review.bulk.counting import Counts, counts, mark, spaced
@@ -258,8 +258,8 @@ def _places(bulk: Bulk) -> list[str]:
 
 
 def _items(items: list[BulkItem], bulk: Bulk, now: datetime) -> list[Item]:
-    told = queue.read(Operation.objects.filter(pk__in=[item.operation_id for item in items]))
-    known = {one.operation.pk: one for one in row.rows(told, now)}
+    rows = told.read([item.operation_id for item in items])
+    known = {one.operation.pk: one for one in row.rows(rows, now)}
     return [
         Item(
             number=item.number,

@@ -23,11 +23,11 @@ WITH RECURSIVE step AS (
     FROM edge CROSS JOIN generate_series(0, 90) AS number
     WHERE number > 0 OR %(rank)s::float8 IS NULL OR %(rank)s > -foot
 )
-SELECT found.rank, found.id
+SELECT found.rank, found.id, found.operation_id
 FROM shell CROSS JOIN LATERAL (
-    SELECT lay.id, lay.rank
+    SELECT lay.id, lay.operation_id, lay.rank
     FROM lane CROSS JOIN LATERAL (
-        SELECT review_item.id,
+        SELECT review_item.id, review_item.operation_id,
             -1 * greatest(review_item.size * lane.unit, %(least)s) * (%(at)s - review_item.since_s) AS rank
         FROM (
             -- By itself, so that each lane is read off the index by risk, whatever else is asked for.

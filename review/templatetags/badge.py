@@ -1,5 +1,7 @@
 """Badges and icons: the word carries the meaning, the icon and the colour repeat it."""
 
+from functools import lru_cache
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -10,6 +12,7 @@ register = template.Library()
 
 
 @register.simple_tag
+@lru_cache(1000)
 def badge(mark: Badge) -> SafeString:
     """Write a state's badge."""
     return format_html(
@@ -22,6 +25,7 @@ def badge(mark: Badge) -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(1000)
 def icon(name: str) -> SafeString:
     """Write one of the page's icons."""
     return format_html('<svg class="i" aria-hidden="true"><use href="#{}"/></svg>', name)

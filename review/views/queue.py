@@ -73,7 +73,7 @@ def _news(request: HttpRequest, queue: Queue) -> HttpResponse:
     return render(request, "review/_news.html", {"news": news})
 
 
-def _context(queue: Queue, now: Any, person: Any) -> dict[str, Any]:
+def _context(queue: Queue, now: datetime, person: Any) -> dict[str, Any]:
     chosen, counted = queue.chosen, counts(now)
     offered = choices.offered(chosen, counted.currencies, queue.types)
     kept = saved.listed(person, chosen)

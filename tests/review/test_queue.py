@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from ledger import actions
 from ledger.models import Operation, OperationType, database_now
 from ledger.rules.states import CaseKind
-from review import counting, queue_export
+from review import counting, queue_export, told
 from review import queue as rows_of_queue
 from review.filters import REASONS
 from review.models import Item
@@ -287,7 +287,7 @@ def test_a_row_and_its_page_go_by_the_same_check(durban: stories.Durban) -> None
     durban.clock.advance(11)
     durban.started(durban.again(retried))
     for operation in (*made.values(), again, retried):
-        row = rows_of_queue.told(Operation.objects.filter(pk=operation.pk)).get()
+        row = told.told(Operation.objects.filter(pk=operation.pk)).get()
         latest = actions.latest_lookup(operation, tuple(operation.attempts.order_by("number")))
         verdict = latest.verdict if latest else None
         assert (row.seen or {}).get("verdict") == verdict, operation.key
