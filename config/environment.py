@@ -20,6 +20,7 @@ from ledger.rules.keyring import Keyring
 ROOT = Path(__file__).resolve().parent.parent
 ROLES = ("viewer", "reviewer", "approver", "administrator")
 NOBODY = "none"
+SECURITY = ("starttls", "tls", "none")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 NEEDED_WITH_DATABASE_URL = (
     "is required when DATABASE_URL is set: only the embedded database makes its own. Make one with {how}."
@@ -168,6 +169,21 @@ def _of_the_issuer(value: str | None, info: ValidationInfo) -> str | None:
     return value
 
 
+def _security(value: str) -> str:
+    if value in SECURITY:
+        return value
+    raise ValueError(f"{value!r} is no way to a mail server. Give one of {', '.join(SECURITY)}.")
+
+
+def _from(value: str | None, info: ValidationInfo) -> str | None:
+    # A host that was refused is absent from the data: it was given all the same.
+    if value is None and info.data.get("smtp_host", "wrong, and reported") is not None:
+        raise ValueError("is required with SMTP_HOST. Give the address that mail comes from.")
+    if value is not None and not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", value):
+        raise ValueError(f"{value!r} is no e-mail address. Give one such as tieout@example.com.")
+    return value
+
+
 def _keys(value: str) -> str:
     try:
         Keyring.parse(value, "It")
@@ -227,6 +243,12 @@ class Environment(BaseSettings):
     oidc_second_factor: YesOrNo = False
     trusted_proxies: Annotated[int, BeforeValidator(_whole(0, 10, "proxies"))] = 0
     rules_by_two: YesOrNo = True
+    smtp_host: str | None = None
+    smtp_port: Annotated[int, BeforeValidator(_port)] = 587
+    smtp_user: str | None = None
+    smtp_password: str | None = None
+    smtp_security: Annotated[str, AfterValidator(_security)] = "starttls"
+    mail_from: Annotated[str | None, AfterValidator(_from)] = None
     log_level: Annotated[str, AfterValidator(_log_level)] = "INFO"
 
     @field_validator("sandbox_port")

@@ -153,6 +153,7 @@ SWEEP_HOOKS = [
     "review.bulk.sweeping.sweep",
     "ledger.webhooks.sweeping.sweep",
     "reconcile.proposals.actions.sweep",
+    "review.notices.sweeping.sweep",
 ]
 
 # --- words, times and files
@@ -264,6 +265,16 @@ if ENVIRONMENT.behind_tls:
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+
+# --- mail: what people are told by it holds counts and addresses of pages only
+
+MAIL = ENVIRONMENT.smtp_host is not None
+EMAIL_HOST, EMAIL_PORT = ENVIRONMENT.smtp_host or "", ENVIRONMENT.smtp_port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = ENVIRONMENT.smtp_user or "", ENVIRONMENT.smtp_password or ""
+EMAIL_USE_TLS = ENVIRONMENT.smtp_security == "starttls"
+EMAIL_USE_SSL = ENVIRONMENT.smtp_security == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = ENVIRONMENT.mail_from or ""
 
 # --- logs: plain lines to stderr, without bodies, without headers and without rows
 

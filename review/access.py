@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef, Subquery
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
@@ -20,7 +20,7 @@ from ledger.rules.errors import TieoutError
 from review import second_factor
 from review.filters import Reader
 from review.instants import zone
-from review.models import AuditorTerm
+from review.models import AuditorTerm, Notice
 
 Right = Literal[
     "look",
@@ -113,23 +113,31 @@ def zone_name(user: User | AnonymousUser) -> str:
     return _known(user)[1]
 
 
-def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str]:
-    """Return a person's roles and zone; both in one query for each request."""
-    known: tuple[frozenset[str], str] | None = getattr(user, "_known", None)
+def unread(user: User | AnonymousUser) -> int:
+    """Return how many notices a person has not marked as read; no query of its own."""
+    return _known(user)[2]
+
+
+def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str, int]:
+    """Return a person's roles, zone and unread notices; all in one query for each request."""
+    known: tuple[frozenset[str], str, int] | None = getattr(user, "_known", None)
     if known is None:
         rows = _rows(user) if user.is_authenticated else []
-        audits = any(audits for _, _, audits in rows)
-        given = frozenset(role for role, _, _ in rows if role and role != AUDITOR)
-        chosen = next((name for _, name, _ in rows if name), "")
-        known = frozenset({AUDITOR}) if audits else given, chosen
+        audits = any(audits for _, _, audits, _ in rows)
+        given = frozenset(role for role, _, _, _ in rows if role and role != AUDITOR)
+        chosen = next((name for _, name, _, _ in rows if name), "")
+        new = next((count for *_, count in rows), 0)
+        known = frozenset({AUDITOR}) if audits else given, chosen, new or 0
         user._known = known  # type: ignore[union-attr]  # kept on the request's own user
     return known
 
 
-def _rows(user: User) -> list[tuple[str | None, str | None, bool]]:
+def _rows(user: User) -> list[tuple[str | None, str | None, bool, int | None]]:
     audits = Exists(AuditorTerm.objects.open().filter(person=OuterRef("pk")))
     mine = User.objects.filter(pk=user.pk).annotate(audits=audits)
-    return list(mine.values_list("groups__name", "reader__zone", "audits"))
+    new = Notice.objects.unread().filter(person=OuterRef("pk")).order_by().values("person")
+    mine = mine.annotate(new=Subquery(new.annotate(count=Count("pk")).values("count")))
+    return list(mine.values_list("groups__name", "reader__zone", "audits", "new"))
 
 
 def teams(user: User | AnonymousUser) -> frozenset[str]:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from ledger.rules.approvals import OVERRIDES
+from ledger.rules.hours import is_within
 from reconcile.proposals.actions import ROLES
 from review.instants import FIRST_DAY, LAST_DAY, OUT_OF_RANGE, zone
 
@@ -183,6 +184,33 @@ class SavedViewForm(forms.Form):
     )
     address = forms.CharField(required=False, max_length=2000)
     shared = forms.BooleanField(required=False)
+
+
+class DigestForm(forms.Form):
+    """When a person is told by mail what waits for them, and when they are left alone."""
+
+    email = forms.EmailField(
+        required=False,
+        max_length=254,
+        error_messages={"invalid": "Write an e-mail address, such as ann@example.com."},
+    )
+    on = forms.BooleanField(required=False)
+    at = forms.TimeField(error_messages={"required": "Write a time of day, such as 07:30."})
+    weekends = forms.BooleanField(required=False)
+    quiet_from = forms.TimeField(required=False)
+    quiet_until = forms.TimeField(required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Return what was chosen; refuse what could never come."""
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        begin, end, at = (said.get(name) for name in ("quiet_from", "quiet_until", "at"))
+        if (begin is None) != (end is None):
+            raise forms.ValidationError("Write both ends of the quiet hours, or neither.")
+        if begin is not None and begin == end:
+            raise forms.ValidationError("Quiet hours that begin when they end are none: write others.")
+        if at is not None and begin is not None and end is not None and is_within(at, begin, end):
+            raise forms.ValidationError("The digest would come in the quiet hours: choose another time.")
+        return said
 
 
 class CommandForm(forms.Form):

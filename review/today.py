@@ -33,11 +33,13 @@ from review.ages import Ages, Part
 from review.bulk import controls, listing
 from review.filters import Filter
 from review.models import Item
+from review.notices import inbox
 from review.place import carry
 from review.row import Row, listed
 
 SHOWN = 6
 APPROVALS = 4
+NOTICES = 4
 COUNTED = 10_000
 """The most that is counted, or added up, of what waits."""
 AGES = (("", "24", "0–1"), ("24", "168", "1–7"), ("168", "720", "7–30"), ("720", "", "30+"))
@@ -84,6 +86,8 @@ class Today:
     ages: list[Ages]
     without_amount: int
     since: since.Since
+    notices: inbox.Inbox
+    """What is new for this person."""
     troubles: list[troubles.Trouble]
 
     @classmethod
@@ -105,6 +109,7 @@ class Today:
             ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],
             without_amount=sum(part.count for part in held.get("", [])),
             since=since.read(person, now),
+            notices=inbox.of(person, most=NOTICES, unread_only=True),
             troubles=troubles.read(now, pauses),
         )
 

@@ -30,7 +30,11 @@ class Middleware:
 
 def of(request: HttpRequest) -> ZoneInfo | None:
     """Return the zone that whoever asks has chosen; None for the installation's, or one unknown here."""
-    name = access.zone_name(request.user)
+    return known(access.zone_name(request.user))
+
+
+def known(name: str) -> ZoneInfo | None:
+    """Return a zone by its name; None where it is blank, or unknown here."""
     try:
         return ZoneInfo(name) if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):

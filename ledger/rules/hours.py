@@ -63,6 +63,11 @@ class WorkingHours(Section):
             left -= end - begin
         return end
 
+    def is_open(self, now: datetime) -> bool:
+        """Say whether an instant lies in working time."""
+        opens_at, closes_at = next(self._spells(now), (datetime.max.replace(tzinfo=UTC),) * 2)
+        return opens_at <= now < closes_at
+
     def _spells(self, start: datetime) -> Iterator[tuple[datetime, datetime]]:
         """Walk through the working days that end after an instant: when each opens and closes."""
         zone, off = ZoneInfo(self.timezone), {date.fromisoformat(day) for day in self.holidays}
@@ -80,3 +85,8 @@ def _at(day: date, clock: str, zone: ZoneInfo) -> datetime:
     if clock == "24:00":
         day, clock = day + timedelta(days=1), "00:00"
     return datetime.combine(day, time.fromisoformat(clock), zone).astimezone(UTC)
+
+
+def is_within(at: time, begin: time, end: time) -> bool:
+    """Say whether a time of day lies between two others; over midnight where the end is the earlier one."""
+    return begin <= at < end if begin < end else at >= begin or at < end

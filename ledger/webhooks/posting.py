@@ -1,5 +1,6 @@
 """One try of one delivery over the network, and what came of it in words of ours."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import httpx
@@ -38,11 +39,20 @@ def post(delivery: Delivery) -> Answered:
         return Answered(error.detail)
     content = messages.body(delivery)
     headers = messages.headers(delivery, content, secrets)
+    return send(webhook.url, content=content, headers=headers, allow_private=webhook.allow_private)
+
+
+def send(url: str, *, content: bytes, headers: Mapping[str, str], allow_private: bool) -> Answered:
+    """POST once to an address outside, which leads into no private network unless that is allowed.
+
+    RuntimeError inside a transaction.
+    """
+    refuse_open_transaction()
     try:
-        request = httpx.Request("POST", webhook.url, headers=headers, content=content)
+        request = httpx.Request("POST", url, headers=dict(headers), content=content)
     except httpx.InvalidURL:
         return Answered("Its address cannot be read: correct the configuration file.")
-    route = wire.Route(allowed=None if webhook.allow_private else public)
+    route = wire.Route(allowed=None if allow_private else public)
     try:
         whole = wire.exchange(request, deadline=wire.Deadline(TIMEOUT_S), limit_bytes=READ_BYTES, route=route)
     except (wire.NotSent, wire.BrokenOff) as error:

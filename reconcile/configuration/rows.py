@@ -120,7 +120,9 @@ TEAM = Kind(
     Team,
     lambda c: {
         "escalate": c["escalate"]
-        and [{"to": step["to"], "after": duration(step["after"])} for step in c["escalate"]]
+        and [{"to": step["to"], "after": duration(step["after"])} for step in c["escalate"]],
+        "hours": c["hours"],
+        **({name: c[name] for name in ("chat", "chat_kind", "allow_private")} if c["chat"] else {}),
     },
 )
 DISPLAY = Kind(
@@ -181,6 +183,7 @@ def variables() -> set[str]:
         Destination.objects.values_list("connection", flat=True),
         OperationType.objects.values_list("calls", flat=True),
         Webhook.objects.values_list("secrets", flat=True),
+        Team.objects.values_list("chat", flat=True),
     )
     return {name for values in held for value in values for name in _VARIABLE.findall(json.dumps(value))}
 
@@ -326,7 +329,13 @@ def _webhook(part: Part) -> Columns:
 
 def _team(part: Part) -> Columns:
     head = part.must("head", TeamHead)
-    return {"escalate": None if head.escalate is None else [step.stored() for step in head.escalate]}
+    return {
+        "escalate": None if head.escalate is None else [step.stored() for step in head.escalate],
+        "chat": head.chat,
+        "chat_kind": head.chat_kind,
+        "allow_private": head.allow_private,
+        "hours": hours.stored() if (hours := part.get("hours", WorkingHours)) else None,
+    }
 
 
 def _display(part: Part) -> Columns:

@@ -95,9 +95,12 @@ class WebhookHead(Section):
 
 
 class TeamHead(Section):
-    """To whom what a team owns goes when its due time has passed."""
+    """To whom what a team owns goes when its due time has passed, and where it is told itself."""
 
     escalate: tuple[Step, ...] | None = Field(None, max_length=LEVELS)
+    chat: Annotated[str, StringConstraints(pattern=r"^(env|file):\S+$", max_length=300)] = ""
+    chat_kind: Literal["slack", "teams"] = "slack"
+    allow_private: bool = False
 
 
 class DisplayHead(Section):
@@ -129,6 +132,7 @@ CALLS: Mapping[str, type[Section]] = {
     "void": VoidCall,
 }
 OF_DESTINATION: Mapping[str, type[Section]] = {"contract": Contract, "hours": WorkingHours}
+OF_TEAM: Mapping[str, type[Section]] = {"hours": WorkingHours}
 OF_TYPE: Mapping[str, type[Section]] = {
     "contract": Contract,
     **CALLS,
@@ -199,7 +203,11 @@ def read_webhook(part: Part, wrongs: Wrongs) -> None:
 
 def read_team(part: Part, wrongs: Wrongs) -> None:
     """Read a team."""
-    _read(part, "head", TeamHead, raw=part.raw, path=part.path, known=members(TeamHead), wrongs=wrongs)
+    check_places(part.raw.get("chat"), (*part.path, "chat"), wrongs)
+    known = [*members(TeamHead), *OF_TEAM]
+    head = {name: value for name, value in part.raw.items() if name not in OF_TEAM}
+    _read(part, "head", TeamHead, raw=head, path=part.path, known=known, wrongs=wrongs)
+    _read_sections(part, OF_TEAM, wrongs)
 
 
 def read_display(part: Part, wrongs: Wrongs) -> None:

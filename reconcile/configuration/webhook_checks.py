@@ -19,7 +19,7 @@ def check_webhook(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     """Check one webhook."""
     url = part.raw.get("url")
     if isinstance(url, str) and "://" in url:
-        _check_url((*part.path, "url"), url, wrongs, private=part.raw.get("allow_private") is True)
+        check_url((*part.path, "url"), url, wrongs, private=part.raw.get("allow_private") is True)
     for place, reference in places(part.raw.get("secret"), (*part.path, "secret")):
         value = check_secret(place, reference, wrongs)
         why = hearing.check_secret("standard", value) if value else ""
@@ -29,7 +29,8 @@ def check_webhook(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_types(part, layout, wrongs)
 
 
-def _check_url(path: Path, url: str, wrongs: Wrongs, *, private: bool) -> None:
+def check_url(path: Path, url: str, wrongs: Wrongs, *, private: bool) -> None:
+    """Check an address that is posted to."""
     try:
         parts = urlsplit(url)
         host, usable = parts.hostname or "", (parts.port or 1) > 0 and bool(httpx.URL(url).host)

@@ -13,7 +13,7 @@ JMESPATH = "Write a path such as \"error.code == 'already_exists'\"; jmespath.or
 
 _NOT_JMESPATH = ": not a JMESPath expression: "
 _SHOWN = 60
-UNSHOWN = frozenset({"auth", "headers", "options", "proxy", "secret", "set", "tls", "url"})
+UNSHOWN = frozenset({"auth", "chat", "headers", "options", "proxy", "secret", "set", "tls", "url"})
 """Where a secret stands, or a text that may be one by mistake."""
 CARRIED = frozenset({"body", "match", "payload", "query", "refused", "wrap"})
 """What a request or a query carries: a text inside may be a secret by mistake."""

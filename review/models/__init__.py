@@ -7,5 +7,8 @@ from review.models.bulk import Bulk as Bulk
 from review.models.bulk import BulkItem as BulkItem
 from review.models.bulk import BulkWord as BulkWord
 from review.models.item import Item as Item
+from review.models.notice import Channel as Channel
+from review.models.notice import Message as Message
+from review.models.notice import Notice as Notice
 from review.models.reader import Reader as Reader
 from review.models.saved_view import SavedView as SavedView

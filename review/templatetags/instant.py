@@ -1,6 +1,6 @@
 """Times in the reader's zone, and spans, for templates."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
 from django import template
 from django.utils import timezone
@@ -16,6 +16,12 @@ def _now(context: template.Context) -> datetime:
     """The time that the page was read at; one page tells one time."""
     now = context.get("now")
     return now if isinstance(now, datetime) else timezone.now()
+
+
+@register.filter
+def clock(at: time | str | None) -> str:
+    """Write a time of day as a form takes it; what somebody has typed stays as it is."""
+    return f"{at:%H:%M}" if isinstance(at, time) else at or ""
 
 
 @register.simple_tag(takes_context=True)

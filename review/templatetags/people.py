@@ -19,6 +19,12 @@ def tabs(context: template.Context) -> list[navigation.Shown]:
 
 
 @register.simple_tag
+def unread(user: User) -> int:
+    """Count a person's unread notices."""
+    return access.unread(user)
+
+
+@register.simple_tag
 def role(user: User) -> str:
     """Name a person's roles."""
     return ", ".join(sorted(access.roles(user) & {*access.RIGHTS, access.AUDITOR})) or "no role"

@@ -53,7 +53,7 @@ from review.saved import NOT_YOURS as NO_VIEW
 from tests import stories
 from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
-from tests.people import browser_of, person
+from tests.people import ROLES, browser_of, person
 from tests.receivers import hooked, receiving
 from tests.reconcile.books import HELD, Books
 from tests.reconcile.test_histories import MONDAY, here, written
@@ -309,6 +309,17 @@ def chosen(place: Place, name: str) -> tuple[str, Form]:
     return "/you/", {"zone": "Europe/London"}
 
 
+def digest(place: Place, name: str) -> tuple[str, Form]:
+    return "/you/digest/", {"email": "own@example.com", "on": "on", "at": "07:45"}
+
+
+def named(place: Place, name: str) -> tuple[str, Form]:
+    """A comment that names this person, and is not read yet."""
+    one, said = silent(place, name)[0], f"@{person(name).username}: look." if name in ROLES else "Look."
+    actions.comment(one.pk, actor="zoe", text=said, command_id=uuid.uuid4())
+    return "/notices/read/", {"until": f"{place.clock.now() + timedelta(hours=1):%Y-%m-%dT%H:%M:%S+00:00}"}
+
+
 def lost_it(place: Place, name: str) -> tuple[str, Form]:
     """Somebody whose second factor is to be reset."""
     user = person("eve")
@@ -476,6 +487,9 @@ DOORS: dict[str, Door] = {
     "readyz": at("/readyz", everybodys=True),
     "metrics": at("/metrics", everybodys=True),
     "you/": Door(chosen, may=WITH_A_ROLE),
+    "you/digest/": Door(digest, may=WITH_A_ROLE, shows=False),
+    "notices/": at("/notices/"),
+    "notices/read/": Door(named, may=WITH_A_ROLE, shows=False),
     "accounts/login/": at("/accounts/login/", everybodys=True),
     "accounts/logout/": at("/accounts/logout/", everybodys=True),
     "accounts/second/": at("/accounts/second/", everybodys=True),
