@@ -154,6 +154,7 @@ SWEEP_HOOKS = [
     "ledger.webhooks.sweeping.sweep",
     "reconcile.proposals.actions.sweep",
     "review.notices.sweeping.sweep",
+    "reconcile.differences.actions.sweep",
 ]
 
 # --- words, times and files

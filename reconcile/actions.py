@@ -14,6 +14,7 @@ from ledger.rules.records import Found, RecordSeen
 from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Standing, State, Verdict
 from reconcile import carrying, leasing
 from reconcile.classes import ItemClass
+from reconcile.differences import actions as differences
 from reconcile.models import Finding, Plan, Record, Run
 
 TOLD = frozenset(
@@ -137,6 +138,8 @@ def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
             reason = f"Run {run.pk} of {run.plan.name}: it is no longer there."
             actions.close_case(case.pk, actor=actor, reason=reason)
             _count(run, ["closed"])
+    with leasing.held(run):
+        differences.follow(run.plan_id, run.pk, actor=actor)
 
 
 def _count(run: Run, done: Sequence[str]) -> None:

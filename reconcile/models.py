@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from ledger.models import Case, Operation, OperationType, Pause, TieoutNow
 from ledger.rules.states import Standing
 from reconcile.classes import ItemClass
+from reconcile.differences.models import Decision as Decision
 from reconcile.displaying import Display as Display
 from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun

@@ -32,6 +32,7 @@ Right = Literal[
     "cancel",
     "correct",
     "choose",
+    "settle",
     "ask",
     "assign",
     "comment",
@@ -50,6 +51,7 @@ Right = Literal[
 _REVIEWER: frozenset[Right] = frozenset(
     {
         *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "choose", "ask"),
+        "settle",
         *("assign", "comment", "deputise"),
     }
 )

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
-from reconcile.models import Proposal
+from reconcile.models import Decision, Proposal
 from review import access, asked, told, wording
 from review.models import Bulk
 from review.row import Row, rows
@@ -82,6 +82,8 @@ def lately() -> list[tuple[Approval, str, tuple[str, str, str]]]:
 
 def figure() -> str:
     """Return how many requests are open, as the list counts them; nothing where there are none."""
-    asks, *others = (rows.objects.waiting(TieoutNow()).values("uid") for rows in (Approval, Proposal, Bulk))
+    settled = Decision.objects.filter(approval=None)
+    lists = (Approval.objects, Proposal.objects, Bulk.objects, settled)
+    asks, *others = (rows.waiting(TieoutNow()).values("uid") for rows in lists)
     count = asks.union(*others, all=True)[: SHOWN + 1].count()
     return f"{SHOWN}+" if count > SHOWN else str(count or "")

@@ -125,9 +125,8 @@ def _subject(case: Case, finding: Finding | None, repeat: Repeat | None) -> Subj
     if case.operation is not None:
         return Subject(wording.title(case.operation), reverse("operation", args=[case.operation.uid]))
     if finding is not None:
-        return Subject(
-            f"Difference: {finding.reference or finding.why}", reverse("run", args=[finding.run.uid])
-        )
+        there = reverse("difference", args=[finding.run.uid, finding.pk])
+        return Subject(f"Difference: {finding.reference or finding.why}", there)
     if repeat is not None:
         name = f"{repeat.system} {repeat.reference}, ran more than once"
         return Subject(name, reverse("repeat", args=[repeat.uid]))

@@ -7,14 +7,14 @@ from django.db import InterfaceError, OperationalError, connection
 
 from ledger.models import Destination, Operation
 from ledger.rules.errors import NotNow
-from reconcile.models import Repeat
+from reconcile.models import Finding, Repeat
 
 LONGEST_S = 15.0
 """The time-out of a destination may be minutes; whoever waits before a page does not wait so long."""
 AT_ONCE = 2
 """How many people's checks may wait for one destination: the web server has few threads."""
 
-OPERATION, DESTINATION, REPEAT = 0x74696501, 0x74696502, 0x7469650B
+OPERATION, DESTINATION, REPEAT, DIFFERENCE = 0x74696501, 0x74696502, 0x7469650B, 0x7469650E
 """Our numbers among PostgreSQL's advisory locks, each with a second one for the row."""
 
 
@@ -30,6 +30,13 @@ def turn_of_repeat(repeat: Repeat) -> Iterator[None]:
     """Hold the same for a trigger that ran more than once, and for the operation that it is."""
     what = (REPEAT, repeat.pk) if repeat.operation_id is None else (OPERATION, repeat.operation_id)
     with _turn(repeat.operation_type.destination, *what):
+        yield
+
+
+@contextmanager
+def turn_of_difference(finding: Finding) -> Iterator[None]:
+    """Hold the same for what a run found."""
+    with _turn(finding.run.plan.operation_type.destination, DIFFERENCE, finding.pk):
         yield
 
 

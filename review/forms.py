@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
 from django import forms
@@ -246,6 +246,17 @@ class DeputyForm(ReasonForm):
     deputy = forms.ModelChoiceField(User.objects.filter(is_active=True))
     starts_at = LocalInstant(error_messages={"required": "Write when it starts."})
     ends_at = LocalInstant(error_messages={"required": "Write when it ends."})
+
+
+class SettleForm(ReasonForm):
+    """A reason, and the last day until which a difference is waived."""
+
+    until = Day(error_messages={"required": "Choose the last day.", "invalid": "Write a day."})
+
+    def clean_until(self) -> datetime:
+        """Return the end of that day, in the zone of the screens."""
+        day: date = self.cleaned_data["until"]
+        return datetime.combine(day, time.max, tzinfo=zone())
 
 
 class ProposalForm(forms.Form):

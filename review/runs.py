@@ -14,17 +14,20 @@ from django.db.models import (
     Count,
     ExpressionWrapper,
     F,
+    OuterRef,
     Q,
     QuerySet,
+    Subquery,
     Sum,
     Value,
     When,
 )
-from django.db.models.functions import Abs, Coalesce
+from django.db.models.functions import Abs, Coalesce, NullIf
 
 from ledger.models import Operation
 from reconcile import findings, reports
 from reconcile.classes import ItemClass
+from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding, Run
 from review import amounts, instants, wording
 from review.ages import Ages, Part
@@ -49,12 +52,13 @@ class Difference:
     first_seen: str
     age: str
     owner: str
+    waived: str
     due: datetime | None
     late: bool
 
     @classmethod
-    def of(cls, finding: Finding, run: Run, now: datetime) -> Self:
-        """Read a finding; no query."""
+    def of(cls, finding: Finding, run: Run, now: datetime, waiver: Decision | None = None) -> Self:
+        """Read a finding, and who has waived it; no query."""
         kind, operation, item = run.plan.operation_type, finding.operation, ItemClass(finding.item_class)
         first_id = finding.destination[0]["id"] if finding.destination else ""
         seen = finding.first_seen_at.astimezone(instants.zone())
@@ -66,6 +70,7 @@ class Difference:
             first_seen=f"{seen.day}\u00a0{seen:%b}",
             age=_days(run, finding),
             owner=finding.case.owner if finding.case else kind.owner,
+            waived=_waived(waiver, now) if waiver else "",
             due=finding.case.due_at if finding.case else None,
             late=bool(finding.case and finding.case.closed_at is None and finding.case.due_at < now),
         )
@@ -163,7 +168,30 @@ class Reading:
     @property
     def differences(self) -> list[Difference]:
         """The open differences of this page."""
-        return [Difference.of(finding, self.run, self.now) for finding in self._listed[:SHOWN]]
+        known = self.waivers
+        return [
+            Difference.of(finding, self.run, self.now, known.get(finding.pk))
+            for finding in self._listed[:SHOWN]
+        ]
+
+    @cached_property
+    def waivers(self) -> dict[int, Decision]:
+        """Who has waived what of this run, by the number of the difference; one query."""
+        return waived(self.run, self.now)
+
+    @property
+    def waived(self) -> str:
+        """Say how many of those open are waived, and what they come to; empty where none are."""
+        sums: dict[str, Decimal] = defaultdict(Decimal)
+        for one in self.waivers.values():
+            if one.amount is not None:
+                sums[one.currency] += abs(one.amount)
+        whole = ", ".join(amounts.whole(sums[currency], currency) for currency in sorted(sums))
+        count = len(self.waivers)
+        if not count:
+            return ""
+        are = "is waived" if count == 1 else "are waived"
+        return f"{count} of them {are}{f', {whole}' if whole else ''}: counted here all the same."
 
     @property
     def last(self) -> int | None:
@@ -219,6 +247,33 @@ class Reading:
             whole = sum((one.amount for one in of_age), Decimal(0))
             parts.append(Part(days, sum(one.findings for one in of_age), whole))
         return Ages.of(currency, parts)
+
+
+def waived(run: Run, now: datetime) -> dict[int, Decision]:
+    """Return the waivers of a run's open differences, as of now; as of its end where a later run found it."""
+    at = Case(When(lives=True, then=Value(now)), default=Value(run.finished_at or now))
+    found = run.findings.filter(is_open=True).annotate(
+        at=at, name=Coalesce(NullIf("reference", Value("")), "fingerprint")
+    )
+    mine = Decision.objects.filter(
+        Q(ended_at=None) | Q(ended_at__gt=OuterRef("at")),
+        plan=run.plan_id,
+        way=Way.WAIVE,
+        name=OuterRef("name"),
+        item_class=OuterRef("item_class"),
+        fingerprint=OuterRef("fingerprint"),
+        in_force_at__lte=OuterRef("at"),
+        until__gt=OuterRef("at"),
+    )
+    pairs = found.annotate(waiver=Subquery(mine.order_by("-pk").values("pk")[:1])).exclude(waiver=None)
+    by_finding = dict(pairs.values_list("pk", "waiver"))
+    known = Decision.objects.in_bulk(by_finding.values()) if by_finding else {}
+    return {pk: known[waiver] for pk, waiver in by_finding.items()}
+
+
+def _waived(waiver: Decision, now: datetime) -> str:
+    assert waiver.until is not None  # a constraint
+    return f"Waived by {waiver.maker} until {instants.instant(waiver.until, now)}: “{waiver.reason}”"
 
 
 def _age(run: Run) -> Case:

@@ -93,6 +93,18 @@ _DID = {
     "snoozed": "snoozed it until {until}.",
     "woken": "took it up again.",
     "commented": "wrote:",
+    "taken_in": "took it in: it was there already.",
+    "difference_asked": "asked a second person about a difference.",
+    "difference_waived": "waived a difference until {until}.",
+    "difference_closed": "closed a difference.",
+    "difference_taken_in": "took in what no operation carried.",
+    "difference_matched": "matched a difference by hand.",
+    "difference_ended": "ended what was decided about a difference.",
+    "difference_approved": "approved what was asked about a difference.",
+    "difference_refused": "refused what was asked about a difference.",
+    "difference_withdrawn": "took a request about a difference back.",
+    "difference_voided": "ended a request about a difference.",
+    "difference_lapsed": "let a request about a difference lapse.",
     "bulk_asked": "asked a second person for it.",
     "bulk_started": "confirmed it.",
     "bulk_approved": "approved it.",
@@ -125,7 +137,12 @@ _UNASKED = frozenset(
     }
 )
 """What a person does without being asked why: the reason beside it is software's."""
-_WORDLESS = frozenset({"ask_approved", "proposal_approved", "bulk_approved", "bulk_paused", "bulk_cancelled"})
+_WORDLESS = frozenset(
+    {
+        *("ask_approved", "proposal_approved", "bulk_approved", "difference_approved"),
+        *("bulk_paused", "bulk_cancelled"),
+    }
+)
 """What may be done without a reason."""
 UNSAID = frozenset({NO_REASON, "Agreed."})
 """What stands for the reason of who agreed or stopped and wrote none; the second in older records."""

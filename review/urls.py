@@ -13,6 +13,7 @@ from review.views import (
     decisions,
     deliveries,
     deputies,
+    differences,
     evidence,
     find,
     histories,
@@ -62,6 +63,7 @@ urlpatterns = [
     path("pauses/<uuid:uid>/", pauses.show, name="pause"),
     path("approvals/", approvals.index, name="approvals"),
     path("approvals/rules/<uuid:uid>/", proposals.show, name="proposal"),
+    path("approvals/differences/<uuid:uid>/", differences.answer, name="difference-asked"),
     path("approvals/roles/", proposals.role, name="role"),
     path("approvals/deputies/", deputies.index, name="deputies"),
     path("approvals/deputies/<uuid:uid>/end/", deputies.end, name="deputy-end"),
@@ -105,6 +107,7 @@ urlpatterns = [
     path("runs/histories/<uuid:uid>/", histories.show, name="repeat"),
     path("runs/histories/<uuid:uid>/check/", histories.check, name="repeat-check"),
     path("runs/<uuid:uid>/", runs.show, name="run"),
+    path("runs/<uuid:uid>/differences/<int:pk>/", differences.show, name="difference"),
     path("runs/<uuid:uid>.csv", runs.table, name="run-csv"),
     path("runs/<uuid:uid>.json", runs.document, name="run-json"),
 ]

@@ -46,6 +46,7 @@ from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
 from ledger.actions.reversing import chosen_for, follow_rules
 from ledger.actions.submission import Submission, key_for, open_payload, rehearsed
+from ledger.actions.taking import Taken, take_in
 from ledger.actions.telling import send_again
 from ledger.actions.told import told_late
 from ledger.rules.outcomes import Report
@@ -61,6 +62,7 @@ __all__ = [
     "Risk",
     "Split",
     "Submission",
+    "Taken",
     "Told",
     "approve",
     "assign",
@@ -140,6 +142,7 @@ __all__ = [
     "start",
     "submit",
     "take_back",
+    "take_in",
     "together",
     "told_late",
     "undo_choice",

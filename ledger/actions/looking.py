@@ -43,7 +43,7 @@ def keep_lookup(
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="check", actor=actor):
             return _kept(operation, command_id)
-        lookup = _store(
+        lookup = keep_evidence(
             operation,
             found,
             asked_at=asked_at,
@@ -79,7 +79,7 @@ def _kept(operation: Operation, command_id: uuid.UUID | None) -> Lookup:
     return Lookup.objects.get(uid=event.data["lookup"])
 
 
-def _store(
+def keep_evidence(
     operation: Operation,
     found: Found,
     *,
@@ -90,6 +90,7 @@ def _store(
     control_reference: str = "",
     listed: bool = False,
 ) -> Lookup:
+    """Store what a look-up found of a locked operation, with its event; it moves nothing."""
     if control_reference or (not listed and found.verdict in FOUND):
         note_finding(operation, asked_at)
     proof = is_proof(operation, found, asked_at=asked_at, control_reference=control_reference)
@@ -174,7 +175,7 @@ def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: boo
     free = first is None or first.done
     looked = not listed and lookup.verdict != Verdict.COULD_NOT_LOOK
     if record is not None and record["standing"] == Standing.DONE and not listed and free:
-        _found_waiting(operation, lookup, now, reference=record["id"])
+        complete_waiting(operation, lookup, now, reference=record["id"])
     elif _live(lookup):
         reason = "The destination holds it before it was sent."
         resolving.hold_locked(operation, CaseKind.THERE_AFTER_ALL, actor="policy", reason=reason, now=now)
@@ -186,7 +187,7 @@ def _pending(operation: Operation, lookup: Lookup, now: datetime, *, listed: boo
         resolving.close_locked(operation, actor="policy", reason=reason, now=now)
 
 
-def _found_waiting(operation: Operation, lookup: Lookup, now: datetime, *, reference: str) -> None:
+def complete_waiting(operation: Operation, lookup: Lookup, now: datetime, *, reference: str) -> None:
     """Complete what waits and is done there: by a claim that finds it, as a look before a send would."""
     lease_s = operation.operation_type.lease_s
     ticket = Ticket(actor="policy", lease_s=lease_s, started=False, sends=False)
@@ -228,7 +229,7 @@ def _not_reversed(operation: Operation, lookup: Lookup, now: datetime) -> None:
     """A record that was not reversed from here, and is reversed all the same, is what was wanted."""
     case = operation.cases.open().first()
     if lookup.verdict == Verdict.ONE_MATCH and operation.state == State.PENDING:
-        _found_waiting(operation, lookup, now, reference=operation.reversed_reference)
+        complete_waiting(operation, lookup, now, reference=operation.reversed_reference)
     elif lookup.verdict == Verdict.ONE_MATCH and operation.corrected_at is None:
         again = reversing.refusal_settles_at(operation) is not None
         reason = "It was reversed already." if again else "Its record is reversed after all."
@@ -312,7 +313,7 @@ def before_send(claimed: Claimed, *, found: Found, asked_at: datetime, actor: st
         attempt = operation.attempts.get(pk=claimed.attempt.pk)
         if attempt.closed_at is not None or attempt.token_hash != claimed.attempt.token_hash:
             raise StaleToken("The claim ended while its destination was looked at. Nothing may be sent.")
-        _store(operation, found, asked_at=asked_at, actor=actor, reason="A look before the send.")
+        keep_evidence(operation, found, asked_at=asked_at, actor=actor, reason="A look before the send.")
         if found.verdict is Verdict.ABSENT and found.complete:
             return True
         if _declined_as_seen(claimed, found):

@@ -1,7 +1,7 @@
 """The ledger's rows: facts, each with one writer in `ledger.actions`."""
 
 from ledger.models.access import ApiToken, Heartbeat
-from ledger.models.approval import Approval, DecidedAlone
+from ledger.models.approval import Approval, DecidedAlone, SettledAlone
 from ledger.models.automation import Automation
 from ledger.models.choice import Choice
 from ledger.models.clock import TieoutNow, database_now, settled_until
@@ -47,6 +47,7 @@ __all__ = [
     "Permit",
     "Refusal",
     "Seal",
+    "SettledAlone",
     "Team",
     "TieoutNow",
     "Unsigned",

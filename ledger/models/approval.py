@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 
 from ledger.models.clock import TieoutNow
+from ledger.models.destination import OperationType
 from ledger.models.evidence import Lookup
 from ledger.models.operation import Operation
 from ledger.rules.actors import is_software
@@ -147,3 +148,25 @@ class DecidedAlone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.actor}"
+
+
+class SettledAlone(models.Model):
+    """What one person alone has settled of what a reconciliation found; it counts beside the next."""
+
+    operation_type = models.ForeignKey(OperationType, on_delete=models.PROTECT, related_name="+")
+    actor = models.CharField(max_length=150)
+    account = models.IntegerField(null=True, editable=False)
+    """Theirs at that moment; the database writes it."""
+    amount = models.DecimalField(max_digits=20, decimal_places=4)
+    """In major units of `currency`."""
+    currency = models.CharField(max_length=3)
+    at = models.DateTimeField(db_default=TieoutNow())
+
+    class Meta:
+        indexes = [
+            models.Index(name="settled_by_account", fields=["account", "at"]),
+            models.Index(name="settled_by_name", fields=["actor", "at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_type_id} {self.actor}"

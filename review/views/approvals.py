@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import Deputy, database_now
-from review import access, approvals, proposing
+from review import access, approvals, difference, proposing
 from review.access import people_only
 from review.bulk.listing import asked
 from review.views.operation import person
@@ -25,6 +25,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "lately": approvals.lately(),
         "proposals": proposing.waiting(person(request), now),
         "bulks": asked(),
+        "differences": difference.waiting(person(request), now),
         "deputies": Deputy.objects.present(now).order_by("starts_at")[:20],
         "may_propose": access.may(request.user, "propose"),
     }

@@ -29,6 +29,8 @@ from ledger.rules.states import Outcome
 from reconcile.actions import start
 from reconcile.classes import ItemClass, is_finding
 from reconcile.configuration import configure
+from reconcile.differences import actions as differences
+from reconcile.differences.models import Way
 from reconcile.models import Finding, Plan, Run
 from reconcile.running import execute, window
 from tests.sandboxes import Sandbox
@@ -272,6 +274,11 @@ class Books:
         start_at, to = window(self.plan, first, last)
         run = start(self.plan, window_from=start_at, window_to=to, actor="ann", dry_run=not keep)
         return run, execute(run)
+
+
+def closed(finding: Finding, *, actor: str, reason: str) -> None:
+    """A person closes what no operation carries."""
+    differences.decide(finding, Way.CLOSE, actor=actor, reason=reason, command_id=command_id())
 
 
 def key_of(order: str) -> str:

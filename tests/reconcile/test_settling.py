@@ -15,7 +15,7 @@ from reconcile.actions import start
 from reconcile.carrying import BY_FINGERPRINT, BY_REFERENCE
 from reconcile.models import Finding
 from reconcile.running import execute, window
-from tests.reconcile.books import HELD, Books, adds_up, command_id, counts, key_of, record, refreshed
+from tests.reconcile.books import HELD, Books, adds_up, closed, command_id, counts, key_of, record, refreshed
 
 
 def test_an_uncertain_operation_with_exactly_one_match_is_completed_by_it(books: Books) -> None:
@@ -111,7 +111,7 @@ def test_a_case_that_a_person_closed_is_opened_again_only_by_something_new(liste
     HELD.pages = [[record(1, key=key_of("1"))]]
     _, (finding,) = listed.run()
     assert finding.case is not None
-    actions.close_case(finding.case.pk, actor="ann", reason="Made by hand; agreed with the customer.")
+    closed(finding, actor="ann", reason="Made by hand; agreed with the customer.")
     _, (again,) = listed.run()
     assert again.case == finding.case
     assert not again.is_open

@@ -28,7 +28,9 @@ from ledger import actions
 from ledger.models import Delivery, Event, Operation, Pause
 from ledger.rules.leaves import Action
 from reconcile import tasks
-from reconcile.models import Comparison, Repeat
+from reconcile.differences import actions as differences
+from reconcile.differences.models import Way
+from reconcile.models import Comparison, Finding, Repeat
 from reconcile.proposals.actions import propose_role
 from reconcile.statements import keeping
 from review import access_review, saved
@@ -55,7 +57,7 @@ from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
 from tests.people import ROLES, browser_of, person
 from tests.receivers import hooked, receiving
-from tests.reconcile.books import HELD, Books
+from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_histories import MONDAY, here, written
 
 SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
@@ -384,6 +386,31 @@ def dropped(place: Place, name: str, way: str = "", *, done: bool = False) -> tu
     return f"/compare{way}", {"way": "compare"}
 
 
+def found_extra(place: Place) -> Finding:
+    """An invoice of nobody's; one above the limit for whoever asks a second person."""
+    if not place.run:
+        books = Books.configured(place.folder, performed_by="caller")
+        books.plan.operation_type.review = {"due": "4h", "four_eyes_above": {"ZAR": "10000.00"}}
+        books.plan.operation_type.save(update_fields=["review"])
+        totals = ["100.00"] * 4 + ["20000.00"] * 4
+        HELD.pages = [[record(n, key=key_of(f"x{n}"), total=total) for n, total in enumerate(totals)]]
+        place.run = str(books.run()[0].uid)
+    place.serial += 1
+    return Finding.objects.filter(run__uid=place.run).order_by("pk")[place.serial - 1]
+
+
+def extra(place: Place, name: str) -> tuple[str, Form]:
+    one = found_extra(place)
+    return f"/runs/{one.run.uid}/differences/{one.pk}/", {"way": "close"}
+
+
+def extra_asked(place: Place, name: str) -> tuple[str, Form]:
+    place.serial = max(place.serial, 4)
+    said: dict[str, Any] = {"actor": person("ann").username, "reason": "Known.", "command_id": uuid.uuid4()}
+    made = differences.decide(found_extra(place), Way.CLOSE, **said)
+    return f"/approvals/differences/{made.uid}/", {"answer": "approve"}
+
+
 @dataclass(frozen=True)
 class Door:
     """One address: who may POST there, nobody where it takes none, and whether it can be read."""
@@ -412,6 +439,7 @@ DOORS: dict[str, Door] = {
     "find/": at("/find/"),
     "approvals/": at("/approvals/"),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
+    "approvals/differences/<uuid:uid>/": Door(extra_asked, may=APPROVE),
     "approvals/roles/": Door(wished, may=ADMINISTER),
     "approvals/deputies/": Door(deputised, may=("ann", "bob", "ada")),
     "approvals/deputies/<uuid:uid>/end/": Door(stands_in, may=("ann", "bob", "ada"), shows=False),
@@ -450,6 +478,7 @@ DOORS: dict[str, Door] = {
     "runs/": at("/runs/"),
     "runs/histories/": at("/runs/histories/"),
     "runs/<uuid:uid>/": Door(run),
+    "runs/<uuid:uid>/differences/<int:pk>/": Door(extra, may=DECIDE),
     "runs/<uuid:uid>.csv": Door(lambda place, name: run(place, name, ".csv")),
     "runs/<uuid:uid>.json": Door(lambda place, name: run(place, name, ".json")),
     OPERATION: Door(lambda place, name: (f"/operations/{silent(place, name)[0].uid}/", {})),

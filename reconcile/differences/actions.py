@@ -1,0 +1,388 @@
+"""Decide about a difference, answer what was asked, and end what no longer holds; each with its event."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from ledger import actions as ledger
+from ledger.actions.approving import UNSAID
+from ledger.actions.assigning import SNOOZE_MAX
+from ledger.actions.changing import given, once
+from ledger.actions.deputising import one_hand
+from ledger.models import Case, Event, Operation, database_now
+from ledger.rules.approvals import Answer
+from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
+from ledger.rules.records import Found
+from ledger.rules.states import Verdict
+from reconcile.carrying import ABSENT
+from reconcile.classes import ItemClass
+from reconcile.differences import looking
+from reconcile.differences.models import Decision, Way
+from reconcile.models import Finding
+
+LONGEST = timedelta(days=366)
+LAPSED = "Nobody answered in time."
+OVER = "Its time is over: it is open again."
+CHANGED = "What was found has changed since."
+SUPERSEDED = "A later run has looked again: see what it found."
+DID = {Way.WAIVE: "difference_waived", Way.CLOSE: "difference_closed", Way.TAKE_IN: "difference_taken_in"}
+"""What the trail calls each way, once it is carried out."""
+Seen = tuple[Found, datetime]
+"""What the destination holds now, and when it was asked."""
+
+
+def name_of(finding: Finding) -> str:
+    """Return what a difference goes by from run to run."""
+    return finding.reference or finding.fingerprint
+
+
+def current(finding: Finding) -> Finding | None:
+    """Return the difference as the latest run that looked has found it; None where it is gone."""
+    item_class = ItemClass(finding.item_class)
+    classes = [str(one) for one in (item_class, ABSENT.get(item_class)) if one is not None]
+    named = {"reference": finding.reference} if finding.reference else {"fingerprint": finding.fingerprint}
+    living = Finding.objects.filter(
+        lives=True, run__plan=finding.run.plan_id, item_class__in=classes, **named
+    )
+    return living.select_related("run__plan__operation_type__destination", "case").order_by("-pk").first()
+
+
+def standing(finding: Finding) -> Decision | None:
+    """Return the decision about a difference that waits or is in force."""
+    about = Decision.objects.filter(plan=finding.run.plan_id, name=name_of(finding), ended_at=None)
+    return about.filter(item_class=finding.item_class, answer__in=["", Answer.APPROVED]).first()
+
+
+def takes_two(finding: Finding, actor: str) -> bool:
+    """Say whether settling it takes two people, by the function that the database's guard asks.
+
+    The turn of its entity is held until the transaction's end.
+    """
+    kind = finding.run.plan.operation_type_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ledger_settling_takes_two(%s, %s, %s, %s)",
+            [kind, finding.amount, finding.currency, actor],
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def why_not(finding: Finding, way: Way) -> str:
+    """Say why a difference, as a run found it, cannot be decided in this way; empty where it can."""
+    return why_closed(finding, current(finding), standing(finding)) or why_unfit(finding, way)
+
+
+def why_closed(finding: Finding, latest: Finding | None, before: Decision | None) -> str:
+    """Say why nothing is decided about a difference any more, or again; empty where something can be."""
+    if latest is None:
+        return "A later run found it gone: there is nothing left to decide."
+    if latest.pk != finding.pk:
+        return SUPERSEDED
+    if before is not None:
+        if before.in_force_at is None:
+            return f"{before.maker} has asked a second person already: it waits under Approvals."
+        return f"{before.maker} has decided already: {before.why_said}"
+    return ""
+
+
+def why_unfit(finding: Finding, way: Way) -> str:
+    """Say why a difference that is open is not one to be decided in this way; empty where it is."""
+    return {Way.WAIVE: lambda _: "", Way.CLOSE: _why_not_closed, Way.TAKE_IN: _why_not_taken}[way](finding)
+
+
+def _why_not_closed(finding: Finding) -> str:
+    if finding.operation_id is not None:
+        return "It stands in the case of its operation, and is answered on that page."
+    if finding.case is None:
+        return "It has no case to close. Waive it, or mend the record there."
+    if finding.case.closed_at is not None:
+        return f"{finding.case.closed_by} closed it."
+    if _shared(finding):
+        return "Its case answers another difference as well. Waive each of them, or mend them there."
+    return ""
+
+
+def _why_not_taken(finding: Finding) -> str:
+    kind = finding.run.plan.operation_type
+    if finding.item_class != ItemClass.UNEXPECTED or finding.operation_id is not None:
+        return "Only a record that no operation carries is taken in."
+    if not finding.reference:
+        return "Its record carries no reference of ours, which would be the key."
+    if finding.elsewhere:
+        return f"An operation of {finding.elsewhere[0]['type']} carries it already."
+    if Operation.objects.filter(operation_type=kind, key=finding.reference).exists():
+        return "An operation has its key by now: the next run compares them."
+    return ""
+
+
+def _shared(finding: Finding) -> bool:
+    others = Finding.objects.filter(case=finding.case_id, lives=True, is_open=True)
+    return others.exclude(pk=finding.pk).exists()
+
+
+def decide(
+    finding: Finding,
+    way: Way,
+    *,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID,
+    until: datetime | None = None,
+    seen: Seen | None = None,
+) -> Decision:
+    """Decide about a difference; or, above the limit, ask a second person.
+
+    `seen`: what the destination holds now, where it could be asked. Raises NotNow where it is not open.
+    """
+    words = given(reason)
+
+    def make() -> Decision:
+        two, now = takes_two(finding, actor), database_now()
+        kept = Finding.objects.select_for_update(of=("self",)).select_related(*_READ).get(pk=finding.pk)
+        if why := why_not(kept, way):
+            raise NotNow(why)
+        if seen and (why := looking.changed(kept, seen[0])):
+            raise NotNow(f"{why} Run the reconciliation again.")
+        decision = _made(kept, way, actor=actor, words=words, now=now, until=until, command_id=command_id)
+        decision.in_force_at = None if two else now
+        decision.save()
+        if two:
+            _tell(decision, "difference_asked", actor=actor, reason=words)
+        else:
+            _carry_out(decision, kept, seen)
+        return decision
+
+    with transaction.atomic():
+        made = once(Decision.objects.filter(command_id=command_id), make)
+    if (made.name, made.way, made.maker) != (name_of(finding), way, actor):
+        raise Conflict("This command was already used for something else; open the page again.")
+    return made
+
+
+_READ = ("run__plan__operation_type__destination", "case")
+
+
+def _made(
+    finding: Finding,
+    way: Way,
+    *,
+    actor: str,
+    words: str,
+    now: datetime,
+    until: datetime | None,
+    command_id: uuid.UUID,
+) -> Decision:
+    if way is Way.WAIVE and (until is None or not now < until <= now + LONGEST):
+        raise Malformed(f"Choose a day from tomorrow on, at most {LONGEST.days} days from now.")
+    plan = finding.run.plan
+    return Decision(
+        finding=finding,
+        plan=plan,
+        operation_type=plan.operation_type,
+        name=name_of(finding),
+        item_class=finding.item_class,
+        fingerprint=finding.fingerprint,
+        way=way,
+        amount=finding.amount,
+        currency=finding.currency,
+        until=until if way is Way.WAIVE else None,
+        maker=actor,
+        reason=words,
+        command_id=command_id,
+        made_at=now,
+        expires_at=now + timedelta(seconds=plan.operation_type.permit_for_s),
+    )
+
+
+def _carry_out(decision: Decision, finding: Finding, seen: Seen | None) -> None:
+    """Do what was decided, in the name of who decided it."""
+    by = {"actor": decision.maker, "reason": decision.reason}
+    if decision.way == Way.TAKE_IN:
+        taken = _taken(finding, seen)
+        decision.operation = ledger.take_in(
+            decision.operation_type, taken, command_id=decision.command_id, **by
+        )
+        decision.save(update_fields=["operation"])
+    _tell(decision, DID[Way(decision.way)], **by)
+    case = finding.case
+    if case is None or case.closed_at is not None:
+        return
+    if decision.way == Way.WAIVE:
+        assert decision.until is not None  # a constraint
+        until = min(decision.until, database_now() + SNOOZE_MAX)
+        ledger.snooze(case.uid, until=until, knowingly=True, **by)
+    elif finding.operation_id is None and not _shared(finding):
+        ledger.close_case(case.pk, data={"decision": str(decision.uid)}, **by)
+
+
+def _taken(finding: Finding, seen: Seen | None) -> ledger.Taken:
+    if seen is None and not finding.run.plan.operation_type.has_lookup:
+        return ledger.Taken(finding.reference, *looking.as_listed(finding))
+    if seen is None or seen[0].verdict is not Verdict.ONE_MATCH:
+        there = finding.run.plan.operation_type.destination.title
+        raise NotNow(
+            f"{there} could not be asked just now, or does not hold exactly one: nothing is taken in."
+        )
+    return ledger.Taken(finding.reference, *seen)
+
+
+def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: Seen | None = None) -> None:
+    """Agree to what somebody else asked, and carry it out; NotNow says why that cannot be.
+
+    Where what was found has changed meanwhile the request is void, and nothing is done.
+    """
+    with _asked(uid) as decision:
+        require_another(decision, actor)
+        finding = current(decision.finding)
+        changed = _moved(decision, finding, seen)
+        if changed:
+            _answer(decision, Answer.VOIDED, actor="policy", why=changed)
+        else:
+            assert finding is not None  # it would have moved
+            why = given(reason) if reason.strip() else UNSAID
+            decision.in_force_at = database_now()
+            _answer(decision, Answer.APPROVED, actor=actor, why=why)
+            _carry_out(decision, finding, seen)
+    if changed:
+        raise NotNow(f"{changed} The request is void, and nothing was done.")
+
+
+def _moved(decision: Decision, finding: Finding | None, seen: Seen | None) -> str:
+    if finding is None:
+        return "A later run found it gone."
+    if finding.fingerprint != decision.fingerprint:
+        return CHANGED
+    return looking.changed(finding, seen[0]) if seen else ""
+
+
+def refuse(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """Refuse what somebody else asked; it stays on record."""
+    with _asked(uid) as decision:
+        require_another(decision, actor)
+        _answer(decision, Answer.REFUSED, actor=actor, why=given(reason))
+
+
+def take_back(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """Take one's own request back."""
+    with _asked(uid) as decision:
+        if not is_by(decision, actor):
+            raise NotNow(f"Only {decision.maker} takes it back.")
+        _answer(decision, Answer.WITHDRAWN, actor=actor, why=given(reason))
+
+
+def end_waiver(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+    """End a waiver before its time: the difference is open again."""
+    with transaction.atomic():
+        decision = Decision.objects.select_for_update().filter(uid=uid, way=Way.WAIVE).first()
+        if decision is None or decision.in_force_at is None:
+            raise NotFound("Nothing is waived by that.")
+        if decision.ended_at is not None:
+            raise NotNow(f"It has ended: {decision.why_ended}")
+        _end(decision, actor=actor, why=given(reason))
+
+
+def is_by(decision: Decision, actor: str) -> bool:
+    """Say whether this person has decided it, under whatever name."""
+    if decision.maker == actor or decision.maker_account is None:
+        return decision.maker == actor
+    return User.objects.filter(pk=decision.maker_account, username=actor).exists()
+
+
+def why_not_answered(decision: Decision, actor: str) -> str:
+    """Say why this person cannot answer; empty where they may."""
+    if is_by(decision, actor):
+        return "You asked for it yourself: a second person decides."
+    if decision.maker_account and actor in one_hand(decision.maker_account, decision.made_at):
+        return f"{decision.maker} has asked, and one of you stands in for the other: a third person decides."
+    return ""
+
+
+def require_another(decision: Decision, actor: str) -> None:
+    """Raise NotNow where this person is the maker, or one hand with them."""
+    if why := why_not_answered(decision, actor):
+        raise NotNow(why)
+
+
+@contextmanager
+def _asked(uid: uuid.UUID) -> Iterator[Decision]:
+    """Lock an open request; NotNow says who was first, or that it lapsed."""
+    with transaction.atomic():
+        decision = Decision.objects.select_for_update().filter(uid=uid).first()
+        if decision is None:
+            raise NotFound("There is no such request.")
+        if decision.in_force_at is not None and not decision.decided_by:
+            raise NotNow("It took no second person: it is carried out.")
+        if decision.decided_at is not None:
+            raise NotNow(f"{decision.decided_by} has answered it already: {decision.why}")
+        if database_now() >= decision.expires_at:
+            raise NotNow("Nobody answered in time: it has to be asked again.")
+        yield decision
+
+
+def _answer(decision: Decision, answer: Answer, *, actor: str, why: str) -> None:
+    decision.answer, decision.decided_by, decision.why = answer, actor, why
+    decision.decided_at = database_now()
+    decision.save(update_fields=["answer", "decided_by", "why", "decided_at", "in_force_at"])
+    _tell(decision, f"difference_{answer}", actor=actor, reason=why)
+
+
+def _end(decision: Decision, *, actor: str, why: str) -> None:
+    """End what is in force; what was put off with it is taken up again."""
+    decision.ended_at, decision.ended_by, decision.why_ended = database_now(), actor, why
+    decision.save(update_fields=["ended_at", "ended_by", "why_ended"])
+    _tell(decision, "difference_ended", actor=actor, reason=why)
+    case = Case.objects.open().filter(findings__in=[decision.finding_id]).first()
+    if decision.way == Way.WAIVE and case is not None:
+        ledger.wake(case.uid, actor=actor)
+
+
+def follow(plan_id: int, run_id: int, *, actor: str) -> None:
+    """End what a run of the plan has found gone, or otherwise than it was decided about."""
+    about = Decision.objects.filter(plan=plan_id, ended_at=None, answer__in=["", Answer.APPROVED])
+    for decision in about.select_related("finding__run").order_by("pk"):
+        found = current(decision.finding)
+        if found is not None and found.fingerprint == decision.fingerprint:
+            continue
+        why = f"Run {run_id} found it gone." if found is None else f"Run {run_id} found it changed."
+        with transaction.atomic():
+            kept = Decision.objects.select_for_update().get(uid=decision.uid)
+            if kept.in_force_at is None and kept.decided_at is None:
+                _answer(kept, Answer.VOIDED, actor="policy", why=why)
+            elif kept.in_force_at is not None and kept.ended_at is None:
+                _end(kept, actor=actor, why=why)
+
+
+def sweep() -> None:
+    """End waivers whose time is over, and requests that nobody answered in time."""
+    now = database_now()
+    late = Decision.objects.open().filter(expires_at__lte=now, approval=None)
+    over = Decision.objects.in_force().filter(way=Way.WAIVE, until__lte=now)
+    for pk in list(late.values_list("pk", flat=True)):
+        with transaction.atomic():
+            decision = Decision.objects.select_for_update().get(pk=pk)
+            if decision.decided_at is None:
+                _answer(decision, Answer.LAPSED, actor="policy", why=LAPSED)
+    for pk in list(over.values_list("pk", flat=True)):
+        with transaction.atomic():
+            decision = Decision.objects.select_for_update().get(pk=pk)
+            if decision.ended_at is None:
+                _end(decision, actor="policy", why=OVER)
+
+
+def _tell(decision: Decision, kind: str, *, actor: str, reason: str) -> None:
+    data = {
+        "decision": str(decision.uid),
+        "way": decision.way,
+        "difference": decision.name,
+        "plan": decision.plan.name,
+        "maker": decision.maker,
+    }
+    if decision.until is not None:
+        data["until"] = decision.until.isoformat()
+    if decision.finding.case is not None:
+        data["case"] = str(decision.finding.case.uid)
+    Event.objects.create(kind=kind, actor=actor, reason=reason, data=data)

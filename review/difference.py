@@ -1,0 +1,222 @@
+"""One difference as its page reads it: what was found, what can be done about it, and what was decided."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from ledger.models import Event
+from reconcile.classes import ItemClass
+from reconcile.differences import actions
+from reconcile.differences.models import Decision, Way
+from reconcile.models import Finding
+from review import access, amounts, trail, wording
+from review.instants import instant, zone
+from review.runs import Difference
+
+WAIVED_FOR = timedelta(days=30)
+DOES = {Way.TAKE_IN: "Take it in", Way.WAIVE: "Waive it", Way.CLOSE: "Close it"}
+FOLLOWS = {
+    Way.TAKE_IN: "An operation is made of the record: its reference is the key, its amount the amount. "
+    "It is done by that evidence, and nothing is ever sent for it. {there} is asked once more first.",
+    Way.WAIVE: "It stays as it is, in every total and in the tie-out, which names it as waived. Its case is "
+    "put off until then. A run that finds it gone, or otherwise than now, ends that before.",
+    Way.CLOSE: "Its case is closed, and nothing more is done about it. It stays listed as closed; a run that "
+    "finds it otherwise than now opens it again.",
+}
+
+
+@dataclass(frozen=True)
+class Door:
+    """One way to decide: its words, its address, and why it is closed to this person."""
+
+    way: Way
+    does: str
+    url: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page of one difference shows to one person."""
+
+    finding: Finding
+    person: User
+    now: datetime
+
+    @cached_property
+    def line(self) -> Difference:
+        """The difference as the table of its run has it."""
+        return Difference.of(self.finding, self.finding.run, self.now)
+
+    @property
+    def there(self) -> str:
+        """The destination's own name."""
+        return self.finding.run.plan.operation_type.destination.title
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return address(self.finding)
+
+    @property
+    def amount(self) -> str:
+        """What it comes to."""
+        return amounts.whole(self.finding.amount, self.finding.currency)
+
+    @property
+    def meaning(self) -> str:
+        """What its class means."""
+        return ItemClass(self.finding.item_class).sentence(self.there)
+
+    @property
+    def records(self) -> list[tuple[str, str, str]]:
+        """What the destination held: id, status there, amount."""
+        return [
+            (one["id"], one["status"] or one["standing"], amounts.whole(one["amount"], one["currency"]))
+            for one in self.finding.destination
+        ]
+
+    @cached_property
+    def latest(self) -> Finding | None:
+        """The same difference as the latest run that looked has it."""
+        return actions.current(self.finding)
+
+    @property
+    def later(self) -> str:
+        """The page of that one, where it is another."""
+        moved = self.latest is not None and self.latest.pk != self.finding.pk
+        return address(self.latest) if moved and self.latest else ""
+
+    @cached_property
+    def decisions(self) -> list[Decision]:
+        """What was decided about it, the latest first."""
+        about = Decision.objects.filter(plan=self.finding.run.plan_id, name=actions.name_of(self.finding))
+        return list(about.filter(item_class=self.finding.item_class).order_by("-pk")[:20])
+
+    @property
+    def standing(self) -> Decision | None:
+        """The decision that waits or is in force, if there is one."""
+        return next((one for one in self.decisions if one.ended_at is None and one.stands), None)
+
+    @property
+    def said(self) -> list[tuple[str, str, Decision]]:
+        """Each decision in words, with its icon."""
+        return [(*told(one, self.now), one) for one in self.decisions]
+
+    @cached_property
+    def doors(self) -> list[Door]:
+        """The ways to decide; those that do not fit what was found are left out, closed ones say why."""
+        lacks = "" if access.may(self.person, "settle") else access.lacking(self.person)
+        closed = lacks or actions.why_closed(self.finding, self.latest, self.standing)
+        return [
+            Door(way, DOES[way], f"{self.url}?way={way}", closed or actions.why_unfit(self.finding, way))
+            for way in self._fitting()
+        ]
+
+    def _fitting(self) -> Iterator[Way]:
+        bare = self.finding.operation_id is None
+        if bare and self.finding.item_class == ItemClass.UNEXPECTED:
+            yield Way.TAKE_IN
+        yield Way.WAIVE
+        if bare:
+            yield Way.CLOSE
+
+    def door(self, way: str) -> Door | None:
+        """Return the door of that way."""
+        return next((door for door in self.doors if door.way == way), None)
+
+    @property
+    def by_two(self) -> bool:
+        """Say whether this person's decision waits for a second one."""
+        return actions.takes_two(self.finding, self.person.get_username())
+
+    @property
+    def until(self) -> str:
+        """The day that a waiver is first offered to end on."""
+        return f"{(self.now + WAIVED_FOR).astimezone(zone()):%Y-%m-%d}"
+
+    @property
+    def trail(self) -> list[trail.Line]:
+        """The events of its decisions."""
+        known = [str(one.uid) for one in self.decisions]
+        events = Event.objects.filter(operation=None, data__decision__in=known).order_by("pk")
+        return [trail.line(event, there=self.there) for event in events]
+
+
+def address(finding: Finding) -> str:
+    """Return where a difference is decided."""
+    return reverse("difference", args=[finding.run.uid, finding.pk])
+
+
+def told(decision: Decision, now: datetime) -> tuple[str, str]:
+    """Return the icon and the words of what became of a decision."""
+    by, did = decision.maker, does(decision, now)
+    if decision.ended_at is not None:
+        return "back", f"{by} {did}. It ended: {decision.why_ended}"
+    if decision.in_force_at is not None:
+        agreed = f", and {decision.decided_by} agreed" if decision.decided_by else ""
+        return "completed", f"{by} {did}{agreed}."
+    if decision.decided_at is not None:
+        whose = wording.who(decision.decided_by)
+        return "failed", f"{by} asked; {whose} ended it: {decision.why}"
+    over = decision.expires_at <= now
+    return "clock", f"{by} asks a second person{': nobody answered in time' if over else ''}."
+
+
+def does(decision: Decision, now: datetime) -> str:
+    """Say what was decided, after the maker's name."""
+    match Way(decision.way):
+        case Way.WAIVE:
+            assert decision.until is not None  # a constraint
+            return f"waived it until {instant(decision.until, now)}"
+        case Way.CLOSE:
+            return "closed it"
+        case Way.TAKE_IN:
+            return "took it in"
+        case Way.MATCH:
+            return "matched it by hand"
+
+
+def asks(decision: Decision, now: datetime) -> str:
+    """Say what is asked, after "asks"."""
+    match Way(decision.way):
+        case Way.WAIVE:
+            assert decision.until is not None  # a constraint
+            return f"to waive a difference until {instant(decision.until, now)}"
+        case Way.CLOSE:
+            return "to close a difference"
+        case Way.TAKE_IN:
+            return "to take a record in"
+        case Way.MATCH:
+            return "to match by hand"
+
+
+def waiting(person: User, now: datetime, *, most: int = 50) -> list[dict[str, Any]]:
+    """Return the open requests about differences, those that lapse first at the top."""
+    rows = (
+        Decision.objects.waiting(now)
+        .filter(approval=None)
+        .select_related("finding__run__plan__operation_type__destination")
+    )
+    return [request(one, person, now, whole=False) for one in rows.order_by("expires_at")[:most]]
+
+
+def request(decision: Decision, person: User, now: datetime, *, whole: bool = True) -> dict[str, Any]:
+    """Return one request as the list and its page show it; `closed` says why this person cannot answer."""
+    mine = actions.is_by(decision, person.get_username()) if whole else False
+    lacks = "" if access.may(person, "approve") else access.lacking(person)
+    closed = (actions.why_not_answered(decision, person.get_username()) or lacks) if whole else ""
+    amount = amounts.whole(decision.amount, decision.currency)
+    return {
+        "decision": decision,
+        "title": f"{decision.name}{f' · {amount}' if amount else ''}",
+        "asks": asks(decision, now),
+        "until": f"counts until {instant(decision.expires_at, now)}",
+        "mine": mine,
+        "closed": closed,
+    }

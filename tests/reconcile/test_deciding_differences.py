@@ -1,0 +1,212 @@
+"""A difference is decided by a person, above the limit by two, until something ends that.
+
+| decided  | while it holds                             | ends with                                 |
+|----------|--------------------------------------------|-------------------------------------------|
+| waived   | in every total, its case put off           | its time; a run that finds it gone or new |
+| closed   | its case closed, in the totals as closed   | a run that finds it gone or new           |
+| taken in | an operation, done by evidence, never sent | the run that finds it in order            |
+"""
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from ledger.models import Event, Operation, SettledAlone, database_now
+from ledger.rules.errors import NotNow
+from ledger.rules.states import Evidence, State
+from reconcile.differences import actions, looking
+from reconcile.differences.models import Decision, Way
+from reconcile.models import Finding
+from tests.databases import Clock, Database
+from tests.people import person
+from tests.reconcile.books import HELD, Books, adds_up, key_of, record
+
+
+@pytest.fixture
+def books(database: Database, tmp_path: Path) -> Books:
+    made = Books.configured(tmp_path)
+    kind = made.plan.operation_type
+    kind.review = {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}
+    kind.save(update_fields=["review"])
+    for name in ("ann", "bob", "eve"):
+        person(name)
+    return made
+
+
+def found(books: Books, *items: tuple[int, str, str]) -> list[Finding]:
+    """The differences of a run over these records that no operation carries: number, order and total."""
+    at = books.plan.changed_at.isoformat()
+    HELD.pages = [
+        [record(number, key=key_of(order), total=total, created_at=at) for number, order, total in items]
+    ]
+    run, findings = books.run()
+    adds_up(run)
+    return list(run.findings.select_related("run__plan__operation_type__destination", "case")) or findings
+
+
+def decided(finding: Finding, way: Way, actor: str = "ann", **more: object) -> Decision:
+    said: dict[str, object] = {"reason": "The shop knows.", "command_id": uuid.uuid4()} | more
+    if way is Way.WAIVE:
+        said.setdefault("until", database_now() + timedelta(days=10))
+    seen = looking.look(finding, within_s=5)
+    return actions.decide(finding, way, actor=actor, seen=seen, **said)  # type: ignore[arg-type]
+
+
+def test_a_waived_one_stays_in_every_total_and_is_open_again_after_its_time(
+    books: Books, clock: Clock
+) -> None:
+    (one,) = found(books, (1, "90", "500.00"))
+    decision = decided(one, Way.WAIVE)
+    assert decision.in_force_at is not None
+    (again,) = found(books, (1, "90", "500.00"))
+    assert again.is_open
+    assert actions.standing(again) == decision
+    assert again.case is not None
+    assert again.case.is_snoozed(database_now(), None)
+    clock.advance(11 * 86400)
+    actions.sweep()
+    decision.refresh_from_db()
+    assert (decision.ended_by, decision.why_ended) == ("policy", actions.OVER)
+    assert not Decision.objects.waivers(database_now()).exists()
+    kinds = (
+        Event.objects.filter(data__decision=str(decision.uid)).order_by("pk").values_list("kind", flat=True)
+    )
+    assert list(kinds) == ["difference_waived", "difference_ended"]
+
+
+@pytest.mark.parametrize(
+    ("later", "why"), [([(1, "90", "510.00")], "changed"), ([], "gone")], ids=["other contents", "gone"]
+)
+def test_a_run_that_finds_something_else_ends_it(
+    books: Books, later: list[tuple[int, str, str]], why: str
+) -> None:
+    (one,) = found(books, (1, "90", "500.00"))
+    decision = decided(one, Way.WAIVE)
+    after = found(books, *later)
+    decision.refresh_from_db()
+    assert why in decision.why_ended
+    for finding in after:
+        assert finding.is_open
+        assert actions.standing(finding) is None
+        assert finding.case is not None
+        assert not finding.case.is_snoozed(database_now(), None)
+
+
+def test_a_record_of_nobodys_is_taken_in_by_its_evidence_and_never_sent(books: Books) -> None:
+    (one,) = found(books, (1, "90", "500.00"))
+    decision = decided(one, Way.TAKE_IN)
+    made = Operation.objects.get(key=key_of("90"))
+    assert (made.state, made.evidence, made.destination_reference) == (
+        State.COMPLETED,
+        Evidence.LOOKUP,
+        "INV-1",
+    )
+    assert (made.amount, made.currency, made.first_sent_at) == (Decimal("500.00"), "ZAR", None)
+    assert decision.operation == made
+    assert found(books, (1, "90", "500.00")) == []
+    decision.refresh_from_db()
+    one.refresh_from_db()
+    assert decision.ended_at is not None
+    assert one.case is not None
+    assert one.case.closed_by == "ann"
+
+
+def test_what_has_changed_at_the_destination_since_is_not_decided(books: Books) -> None:
+    (one,) = found(books, (1, "90", "500.00"))
+    HELD.pages = [[record(1, key=key_of("90"), total="1.00")]]
+    with pytest.raises(NotNow, match="has changed since run"):
+        decided(one, Way.TAKE_IN)
+    assert not Operation.objects.exists()
+
+
+def test_a_closed_one_stays_closed_until_something_else_is_there(books: Books) -> None:
+    (one,) = found(books, (1, "90", "500.00"))
+    decided(one, Way.CLOSE)
+    (same,) = found(books, (1, "90", "500.00"))
+    assert not same.is_open
+    (other,) = found(books, (1, "90", "510.00"))
+    assert other.is_open
+    decided(other, Way.CLOSE)
+
+
+def test_above_the_limit_it_waits_for_a_second_person(books: Books) -> None:
+    (one,) = found(books, (1, "90", "5000.00"))
+    decision = decided(one, Way.TAKE_IN)
+    assert decision.in_force_at is None
+    assert not Operation.objects.exists()
+    with pytest.raises(NotNow, match="You asked for it yourself"):
+        actions.approve(decision.uid, actor="ann", reason="")
+    with pytest.raises(NotNow, match="ann has asked a second person already"):
+        decided(one, Way.CLOSE, "bob")
+    actions.approve(decision.uid, actor="bob", reason="", seen=looking.look(one, within_s=5))
+    assert Operation.objects.get().state == State.COMPLETED
+    with pytest.raises(NotNow, match="bob has answered it already"):
+        actions.refuse(decision.uid, actor="eve", reason="Late.")
+
+
+def test_approving_looks_again_and_only_changed_content_voids_it(books: Books) -> None:
+    (one,) = found(books, (1, "90", "5000.00"))
+    decision = decided(one, Way.CLOSE)
+    HELD.pages = [[record(1, key=key_of("90"), total="6000.00")]]
+    with pytest.raises(NotNow, match="The request is void"):
+        actions.approve(decision.uid, actor="bob", reason="", seen=looking.look(one, within_s=5))
+    decision.refresh_from_db()
+    assert decision.answer == "voided"
+    assert one.case is not None
+    one.case.refresh_from_db()
+    assert one.case.closed_at is None
+
+
+def test_small_ones_of_a_day_are_added_together(books: Books) -> None:
+    one, two, three = found(books, (1, "90", "500.00"), (2, "91", "500.00"), (3, "92", "1.00"))
+    assert decided(one, Way.WAIVE).in_force_at is not None
+    assert decided(two, Way.CLOSE).in_force_at is not None
+    assert decided(three, Way.TAKE_IN).in_force_at is None
+    assert SettledAlone.objects.count() == 2
+
+
+def test_a_case_of_a_difference_is_closed_by_nobody_alone(books: Books) -> None:
+    """Not by SQL either: what is settled alone above the limit, by its maker, or without a decision."""
+    (one,) = found(books, (1, "90", "5000.00"))
+    decision = decided(one, Way.CLOSE)
+    now = database_now()
+    assert one.case is not None
+    case, pk = one.case.pk, decision.pk
+    attempts: dict[str, Callable[[], object]] = {
+        "a difference is closed by a decision": lambda: run(
+            "UPDATE ledger_case SET closed_at = %s, closed_by = 'ann' WHERE id = %s", now, case
+        ),
+        "decision_by_another": lambda: Decision.objects.filter(pk=pk).update(
+            answer="approved", decided_by="ann", decided_at=now, why="Yes.", in_force_at=now
+        ),
+        "carried out once, when it is approved": lambda: Decision.objects.filter(pk=pk).update(
+            in_force_at=now
+        ),
+        "what is decided never changes": lambda: Decision.objects.filter(pk=pk).update(amount="1.00"),
+        "the ledger only grows": lambda: run("DELETE FROM reconcile_decision WHERE id = %s", pk),
+        "without an event": lambda: Decision.objects.filter(pk=pk).update(
+            answer="approved", decided_by="bob", decided_at=now, why="Yes.", in_force_at=now
+        ),
+    }
+    for refusal, attempt in attempts.items():
+        with pytest.raises(DatabaseError, match=refusal):
+            at_once(attempt)
+    decision.refresh_from_db()
+    assert decision.answer == ""
+
+
+def run(sql: str, *values: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+
+
+def at_once(attempt: Callable[[], object]) -> None:
+    with transaction.atomic():
+        attempt()
+        run("SET CONSTRAINTS ALL IMMEDIATE")

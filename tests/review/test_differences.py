@@ -1,0 +1,136 @@
+"""A difference on its page: what can be done about it, by whom, and what stands there afterwards."""
+
+import re
+import uuid
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from ledger.models import Operation, database_now
+from ledger.rules.states import Outcome, State
+from reconcile.models import Finding
+from tests.databases import Database
+from tests.people import browser_of
+from tests.reconcile.books import HELD, Books, key_of, record
+from tests.review.test_runs import plain
+
+
+@pytest.fixture
+def books(database: Database, tmp_path: Path) -> Books:
+    made = Books.configured(tmp_path, performed_by="caller")
+    kind = made.plan.operation_type
+    kind.review = {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}
+    kind.save(update_fields=["review"])
+    return made
+
+
+def found(books: Books, *totals: str) -> list[Finding]:
+    at = database_now().isoformat()
+    HELD.pages = [
+        [record(n, key=key_of(str(90 + n)), total=total, created_at=at) for n, total in enumerate(totals)]
+    ]
+    run, _ = books.run()
+    return list(run.findings.order_by("pk"))
+
+
+def page(finding: Finding, name: str = "ann", way: str = "") -> str:
+    response = browser_of(name).get(address(finding) + (f"?way={way}" if way else ""))
+    assert response.status_code == 200
+    return plain(response.content.decode())
+
+
+def address(finding: Finding) -> str:
+    return f"/runs/{finding.run.uid}/differences/{finding.pk}/"
+
+
+def post(finding: Finding, way: str, name: str = "ann", **more: str) -> str:
+    form = {"way": way, "reason": "The branch made it.", "command_id": str(uuid.uuid4()), **more}
+    response = browser_of(name).post(address(finding), form, follow=True)
+    assert response.status_code == 200
+    return plain(response.content.decode())
+
+
+def test_an_extra_one_is_taken_in_waived_or_closed_from_the_run_in_one_click_each(books: Books) -> None:
+    first, second, third = found(books, "100.00", "101.00", "102.00")
+    listed = browser_of("ann").get(f"/runs/{first.run.uid}/").content.decode()
+    assert f'href="{address(first)}"' in listed
+    offered = page(first)
+    assert [name in offered for name in ("Take it in", "Waive it", "Close it")] == [True] * 3
+    assert "its amount the amount" in page(first, way="take_in")
+    assert "Done. It is on record." in post(first, "take_in")
+    made = Operation.objects.get(key=first.reference)
+    assert made.state == State.COMPLETED
+    assert f"/operations/{made.uid}/" in page(first)
+    assert "Choose the last day." in post(second, "waive")
+    until = f"{database_now().year + 3}-01-01"
+    assert "at most 366 days" in post(second, "waive", until=until)
+    day = re.search(r'name="until" type="date" required value="([^"]+)"', page(second, way="waive"))
+    assert day is not None
+    assert "ann waived it until" in post(second, "waive", until=day[1])
+    assert "closed a difference." in post(third, "close")
+    listed = plain(browser_of("vic").get(f"/runs/{first.run.uid}/").content.decode())
+    assert "1 of them is waived, 101.00 ZAR: counted here all the same." in listed
+    assert "Waived by ann until" in listed
+    assert "Explained; 3 open differences, ZAR 303.00" in listed
+    assert "it is open again" in post(second, "end")
+    assert "is waived" not in browser_of("vic").get(f"/runs/{first.run.uid}/").content.decode()
+
+
+def test_one_click_is_one_decision_and_who_may_not_is_told_why(books: Books) -> None:
+    (one,) = found(books, "100.00")
+    said = {"command_id": str(uuid.uuid4())}
+    assert "Your role looks only." in page(one, "vic")
+    assert "Administrators decide no items." in post(one, "close", "ada")
+    assert "closed a difference." in post(one, "close", **said)
+    assert "Not now" not in post(one, "close", **said)
+    assert one.decisions.count() == 1
+    assert "ann has decided already: it is closed." in post(one, "waive", "bob", until="2026-12-24")
+    assert "Choose what is to be done about it." in post(one, "burn")
+
+
+def test_above_the_limit_a_second_person_answers_under_approvals(books: Books) -> None:
+    (one,) = found(books, "5000.00")
+    assert "a second person has to agree" in page(one, way="take_in")
+    assert "It waits for a second person, under Approvals" in post(one, "take_in")
+    decision = one.decisions.get()
+    asked = f"/approvals/differences/{decision.uid}/"
+    listed = plain(browser_of("bob").get("/approvals/").content.decode())
+    assert asked in listed and "to take a record in" in listed
+    assert "You asked for it yourself" in plain(browser_of("ann").get(asked).content.decode())
+    answer = {"answer": "approve", "reason": ""}
+    assert browser_of("vic").post(asked, answer).status_code == 200
+    assert not Operation.objects.exists()
+    HELD.pages = [[record(0, key=key_of("90"), total="5001.00")]]
+    refused = plain(browser_of("bob").post(asked, answer).content.decode())
+    assert "has changed since run" in refused and "The request is void" in refused
+    (again,) = found(books, "5001.00")
+    post(again, "take_in")
+    asked = f"/approvals/differences/{again.decisions.get().uid}/"
+    assert browser_of("bob").post(asked, answer).status_code == 303
+    assert Operation.objects.get().amount == again.amount
+    assert "ann took it in, and bob agreed." in page(again)
+
+
+def test_what_an_operation_carries_leads_to_its_page(books: Books) -> None:
+    books.claimed("90", Outcome.SUCCEEDED, reference="INV-0", amount="90.00")
+    (one,) = found(books, "100.00")
+    shown = page(one)
+    assert one.operation is not None
+    assert f'<a class="btn primary" href="/operations/{one.operation.uid}/">' in shown
+    assert "Take it in" not in shown and "Close it" not in shown
+    assert "is answered on that page" in post(one, "close")
+
+
+def test_the_page_costs_the_same_few_queries_whatever_stands_on_it(books: Books) -> None:
+    first, *_ = found(books, *["1.00"] * 3)
+    ann = browser_of("ann")
+    with CaptureQueriesContext(connection) as few:
+        answered = ann.get(address(first))
+    assert answered.status_code == 200
+    post(first, "close")
+    many = found(books, *["2.00"] * 9)
+    with CaptureQueriesContext(connection) as more:
+        ann.get(address(many[0]))
+    assert len(few) <= len(more) <= len(few) + 2 <= 14, "two for what was decided before"
