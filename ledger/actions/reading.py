@@ -1,32 +1,53 @@
 """Facts for decisions, read from the rows of one operation."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, Subquery
 
-from ledger.actions import refunds
+from ledger.actions import refunds, statements
 from ledger.actions.deputising import one_hand
 from ledger.actions.drilling import drilled
-from ledger.models import Approval, Attempt, Event, Lookup, Operation, Pause, Permit
+from ledger.models import Approval, Attempt, Event, Lookup, Operation, Permit
 from ledger.rules.approvals import Answer, Ask
 from ledger.rules.contracts import Contract, first_contract, stricter
-from ledger.rules.drills import weakened
+from ledger.rules.drills import UNDRILLED, weakened
 from ledger.rules.facts import AskedFact, AttemptFact, Facts, LookupFact, PermitFact
 from ledger.rules.following import First
 from ledger.rules.leaves import SITTING
 from ledger.rules.states import LIVE, UNFINISHED, CaseKind, Outcome, Standing, State, Verdict
 
+ATTEMPT = {
+    "number",
+    "idempotency_key",
+    "key_apart",
+    "claimed_at",
+    "started_at",
+    "sender_ended_at",
+    "closed_at",
+    "outcome",
+    "http_status",
+    "error_code",
+    "retry_after_s",
+    "replayed",
+    "cleared_at",
+    "worded_at",
+}
+"""What of an attempt decisions look at."""
+
 
 def facts(operation: Operation) -> Facts:
-    """Read everything that a decision may know of an operation."""
+    """Read everything that a decision may know of an operation; mostly with one question."""
     kind = operation.operation_type
-    attempts = tuple(operation.attempts.order_by("number"))
-    lookup = latest_lookup(operation, attempts)
-    asked, absent_by = _approvals(operation, attempts)
-    tried = drilled(kind)
+    rows = statements.read("facts", {"operation": operation.pk, "type": kind.pk})
+    beside = rows[-1]
+    attempts = tuple(_attempt(row) for row in rows if row["number"] is not None)
+    lookup = _lookup(beside)
+    asked, absent_by = _approvals(operation, attempts) if beside["is_asked"] else (None, "")
+    tried = drilled(kind) if beside["is_drilled"] else UNDRILLED
     known = Facts(
         destination=kind.destination.title,
         state=State(operation.state),
@@ -41,7 +62,7 @@ def facts(operation: Operation) -> Facts:
         same_account=operation.account_first in ("", kind.destination.account),
         attempts=tuple(attempt_fact(attempt, operation.idempotency_key) for attempt in attempts),
         lookup=lookup_fact(lookup),
-        permit=_permit_fact(operation),
+        permit=_permit_fact(beside),
         asked=asked,
         absent_by=absent_by,
         over=refunds.over(operation),
@@ -60,7 +81,20 @@ def facts(operation: Operation) -> Facts:
         drilled=tried,
     )
     known = _with_reversals(_with_correction(known, operation), operation)
-    return _with_pauses(_with_first(known, operation), operation)
+    return _with_pauses(_with_first(known, operation), beside)
+
+
+def _attempt(row: Mapping[str, Any]) -> Attempt:
+    """Return an attempt with those of its columns that decisions look at."""
+    return statements.stored(Attempt, {name: value for name, value in row.items() if name in ATTEMPT})
+
+
+def _lookup(row: Mapping[str, Any]) -> Lookup | None:
+    """Return the latest look-up likewise; its records only where it found one."""
+    if row["lookup_verdict"] is None:
+        return None
+    told = {name.removeprefix("lookup_"): row[name] for name in row if name.startswith("lookup_")}
+    return statements.stored(Lookup, {**told, "records": json.loads(told["records"] or "[]")})
 
 
 def _with_reversals(known: Facts, operation: Operation) -> Facts:
@@ -98,12 +132,10 @@ def _with_correction(known: Facts, operation: Operation) -> Facts:
     )
 
 
-def _with_pauses(known: Facts, operation: Operation) -> Facts:
+def _with_pauses(known: Facts, beside: Mapping[str, Any]) -> Facts:
     """Add since when its destination is paused, and for how long it was before."""
-    lately = Q(resumed_at__isnull=True) | Q(resumed_at__gt=known.accepted_at)
-    pauses = Pause.objects.filter(lately).stopping(operation.operation_type)
     paused_at, paused_s, counted = None, 0.0, known.accepted_at
-    for begun_at, ended_at in pauses.order_by("paused_at").values_list("paused_at", "resumed_at"):
+    for begun_at, ended_at in zip(beside["paused_at"] or (), beside["resumed_at"] or (), strict=True):
         if ended_at is None:
             paused_at = paused_at or begun_at
         elif ended_at > counted:  # two may overlap: what is counted is not counted again
@@ -247,15 +279,15 @@ def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup
 
 def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None:
     """Return the person's own latest look-up of five minutes; it saw the last end and all that was told."""
-    attempts = tuple(operation.attempts.order_by("number"))
-    last = attempts[-1] if attempts else None
-    seen = Q(actor=actor, asked_at__gte=now - SITTING)
-    if last is not None and last.closed_at is not None:
-        seen &= Q(asked_at__gte=last.closed_at)
+    latest = operation.lookups.filter(actor=actor, asked_at__gte=now - SITTING).order_by("-asked_at", "-id")
+    lookup = latest.first()
+    if lookup is None:
+        return None
+    last = operation.attempts.order_by("number").last()
+    if last is not None and last.closed_at is not None and lookup.asked_at < last.closed_at:
+        return None
     late = operation.events.filter(kind="late").order_by("-id").first()
-    if late is not None:
-        seen &= Q(asked_at__gte=late.at)
-    return operation.lookups.filter(seen).order_by("-asked_at", "-id").first()
+    return lookup if late is None or lookup.asked_at >= late.at else None
 
 
 def lookup_fact(lookup: Lookup | None) -> LookupFact | None:
@@ -299,13 +331,12 @@ def attempt_fact(attempt: Attempt, present_key: str) -> AttemptFact:
     )
 
 
-def _permit_fact(operation: Operation) -> PermitFact | None:
-    permit = operation.permits.open().first()
-    if permit is None:
+def _permit_fact(beside: Mapping[str, Any]) -> PermitFact | None:
+    if beside["permit_source"] is None:
         return None
     return PermitFact(
-        by_person=permit.source == Permit.Source.PERSON,
-        actor=permit.actor,
-        effective_at=permit.effective_at,
-        lapses_at=permit.lapses_at,
+        by_person=beside["permit_source"] == Permit.Source.PERSON,
+        actor=beside["permit_actor"],
+        effective_at=beside["permit_effective_at"],
+        lapses_at=beside["permit_lapses_at"],
     )

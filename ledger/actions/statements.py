@@ -74,6 +74,17 @@ def run(name: str, values: Mapping[str, Any]) -> DictRow | None:
     return cursor.fetchone()
 
 
+def read(name: str, values: Mapping[str, Any]) -> list[DictRow]:
+    """Run one statement that only reads, and return its rows by column names.
+
+    It needs no savepoint: whoever could not read goes no further.
+    """
+    database = _connected()
+    cursor = _kept.cursor(name, database.connection)
+    CursorWrapper(cursor, database).execute(short(name), values)
+    return cursor.fetchall()
+
+
 def run_for_all(name: str, values: Mapping[str, Any]) -> list[DictRow]:
     """Run one statement over many items, whole or not at all, and return its rows by column names.
 

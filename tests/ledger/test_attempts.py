@@ -19,6 +19,8 @@ import uuid
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.actions import Report
@@ -37,6 +39,7 @@ from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.trails import kinds, sound
 from tests.ledger.tries import fell_silent, record, two_tries
+from tests.stories import ABSENT, SILENT, Durban
 
 SERVER_ERROR = Report(Outcome.UNCERTAIN, http_status=500, error_code="http_500", message="Answered with 500.")
 
@@ -333,6 +336,23 @@ def test_a_late_success_that_names_a_second_record_opens_a_case(clock: Clock, la
     assert (operation.state, operation.destination_reference) == (State.COMPLETED, "INV-2")
     assert make.case_of(operation) == CaseKind.SEVERAL
     assert operation.events.get(kind="held").data["reference"] == "INV-1"
+
+
+def test_what_a_decision_stands_on_is_one_question_however_many_tries_there_were(durban: Durban) -> None:
+    """A check asks it three times, a page once, and a sweep once for each that it takes up."""
+    operation = durban.absent(483)
+    durban.looked(operation, ABSENT, actor="ann")
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            known = actions.facts(operation)
+            seen = actions.sitting(operation, "vic", now=durban.clock.now())
+        assert (len(queries), seen) == (2, None), queries.captured_queries
+        assert known.lookup is not None and known.lookup.actor == "ann"
+        actions.permit(operation.pk, actor="ann", reason="Once more.", command_id=uuid.uuid4())
+        durban.clock.advance(11)
+        operation = durban.tried(durban.again(operation), SILENT)
+        durban.clock.advance(31)
+        operation = durban.looked(operation, ABSENT, actor="ann")
 
 
 @pytest.mark.parametrize("report", [make.done("INV-1"), make.REFUSED, make.UNREACHED, make.SILENCE])
