@@ -53,6 +53,7 @@ from tests.scheduling import Together  # noqa: E402
 from tests.stories import durban as durban  # noqa: E402
 from tests.stripes import localstripe as localstripe  # noqa: E402
 from tests.stripes import stripe_mock as stripe_mock  # noqa: E402
+from tests.versions import stands_on_its_version  # noqa: E402
 from tests.workers import died as died  # noqa: E402
 from tests.workers import worker as worker  # noqa: E402
 
@@ -71,9 +72,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs PostgreSQL, to run it again on the oldest one."""
+    """Mark what stands on PostgreSQL's version, to run it again on the oldest one."""
     for item in items:
-        if "database" in getattr(item, "fixturenames", ()):
+        if stands_on_its_version(item):
             item.add_marker("database")
 
 

@@ -3,9 +3,9 @@
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +33,7 @@ class Database:
     app_url: str
     owner_url: str
     superuser_url: str
+    _kept: list[psycopg.Connection] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -44,6 +45,29 @@ class Database:
         with closing(psycopg.connect(self.owner_url, autocommit=True)) as connection:
             for statement in statements:
                 connection.execute(statement.encode())
+
+    def owned(self, statement: str, values: Sequence[object] = ()) -> psycopg.Cursor:
+        """Run a short one by a connection that stays open: clocks are moved and asked often."""
+        try:
+            return self._owner().execute(statement.encode(), values or None)
+        except psycopg.OperationalError:
+            if not self._owner_lost():  # some tests end all connections
+                raise
+            return self._owner().execute(statement.encode(), values or None)
+
+    def _owner(self) -> psycopg.Connection:
+        if self._owner_lost():
+            known = psycopg.connect(self.owner_url, autocommit=True, options="-c TimeZone=UTC")
+            self._kept[:] = [known]
+        return self._kept[0]
+
+    def _owner_lost(self) -> bool:
+        return not self._kept or self._kept[0].closed
+
+    def close(self) -> None:
+        """End that connection, where there is one."""
+        for connection in self._kept:
+            connection.close()
 
     def as_superuser(self, *statements: str) -> None:
         """Run statements as nobody in production can."""
@@ -124,6 +148,7 @@ class Template:
             with self.blocker.unblock(), self.used(clone):
                 yield clone
         finally:
+            clone.close()
             self.power.execute(f"DROP DATABASE {clone.name} WITH (FORCE)".encode())
 
     @contextmanager
@@ -149,12 +174,13 @@ class Clock:
     @classmethod
     def put_into(cls, database: Database) -> "Clock":
         """Replace the clock by one that reads a table; it runs like the real one until it is moved."""
-        database.as_owner(
+        for statement in (
             'CREATE TABLE test_clock ("offset" interval NOT NULL, fixed timestamptz)',
             "INSERT INTO test_clock VALUES ('0', NULL)",
             "CREATE OR REPLACE FUNCTION tieout_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS "
             "'SELECT coalesce(fixed, clock_timestamp()) + \"offset\" FROM public.test_clock'",
-        )
+        ):
+            database.owned(statement)
         return cls(database)
 
     def advance(self, seconds: float | timedelta) -> None:
@@ -170,15 +196,13 @@ class Clock:
 
     def now(self) -> datetime:
         """What it says, in UTC."""
-        with closing(psycopg.connect(self.database.owner_url, options="-c TimeZone=UTC")) as connection:
-            row = connection.execute("SELECT tieout_now()").fetchone()
+        row = self.database.owned("SELECT tieout_now()").fetchone()
         assert row is not None
         instant: datetime = row[0]
         return instant
 
     def _write(self, statement: str, value: object) -> None:
-        with closing(psycopg.connect(self.database.owner_url, autocommit=True)) as connection:
-            connection.execute(statement.encode(), [value])
+        self.database.owned(statement, [value])
 
 
 def sweep(own: Path) -> None:
