@@ -33,7 +33,7 @@ class Database:
     app_url: str
     owner_url: str
     superuser_url: str
-    _kept: list[psycopg.Connection] = field(default_factory=list, repr=False, compare=False)
+    _kept: list[psycopg.Connection] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def environ(self) -> dict[str, str]:
