@@ -110,6 +110,11 @@ def fail(run: Run, why: str) -> bool:
     return _end(_ours(run), why)
 
 
+def stop(run: Run, why: str) -> bool:
+    """End a run whoever is at work on it, who writes nothing more; False where it has ended."""
+    return _end(Run.objects.running().filter(pk=run.pk), why)
+
+
 def bury() -> None:
     """End what nobody is to take over: dry runs, and runs that have ended one process after another."""
     for run in Run.objects.filter(pk__in=abandoned()):

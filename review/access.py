@@ -33,6 +33,7 @@ Right = Literal[
     "correct",
     "choose",
     "settle",
+    "reconcile",
     "ask",
     "assign",
     "comment",
@@ -51,7 +52,7 @@ Right = Literal[
 _REVIEWER: frozenset[Right] = frozenset(
     {
         *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "choose", "ask"),
-        "settle",
+        *("settle", "reconcile"),
         *("assign", "comment", "deputise"),
     }
 )
@@ -60,7 +61,7 @@ RIGHTS: dict[str, frozenset[Right]] = {
     "reviewer": _REVIEWER,
     "approver": _REVIEWER | {"approve", "hand_over", "share", "certify"},
     "administrator": frozenset(
-        {"look", "resume", "redeliver", "hand_over", "share", "people", "propose", "deputise"}
+        {"look", "resume", "redeliver", "hand_over", "share", "people", "propose", "deputise", "reconcile"}
     ),
 }
 AUDITOR = "auditor"

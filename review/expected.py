@@ -49,7 +49,8 @@ class Figures:
 class Line:
     """One plan: how its latest due time went, which run tells, and what that came to."""
 
-    plan: Plan
+    plan: Any
+    """With its latest run over its own window as `last`: a number, or None."""
     badge: Badge
     note: str = ""
     """Why it did not run, or when it runs next."""

@@ -266,6 +266,23 @@ class ProposalForm(forms.Form):
     reason = forms.CharField(max_length=REASON_MAX, required=False)
 
 
+class RulesForm(forms.Form):
+    """A configuration file's text, written or uploaded, and whether it is only read or proposed."""
+
+    command_id = forms.UUIDField(widget=forms.HiddenInput)
+    step = forms.ChoiceField(choices=[(step, step) for step in ("read", "propose")])
+    text = forms.CharField(required=False, strip=False)
+    file = forms.FileField(required=False, allow_empty_file=True)
+    digest = forms.CharField(required=False, max_length=64)
+    reason = forms.CharField(required=False, max_length=REASON_MAX)
+
+    @property
+    def name(self) -> str:
+        """What the proposal is called: the file's name, or that it was written on the page."""
+        given = self.cleaned_data["file"]
+        return str(given.name)[:200] if given else "written on the page"
+
+
 class RoleForm(ReasonForm):
     """Whose role, which, and whether it is given or taken."""
 

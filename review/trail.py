@@ -11,6 +11,7 @@ from ledger.actions.assigning import ASSIGNED, GIVEN_BACK, TAKEN, WOKEN
 from ledger.models import Event
 from ledger.rules import actors
 from ledger.rules.states import Outcome
+from reconcile.asking import ASKED as RUN_ASKED
 from review import wording
 from review.deciding import CHECKED, UNDONE
 from review.instants import instant
@@ -93,6 +94,8 @@ _DID = {
     "snoozed": "snoozed it until {until}.",
     "woken": "took it up again.",
     "commented": "wrote:",
+    "run_asked": "started a run{name}.",
+    "run_stopped": "stopped a run{name}.",
     "taken_in": "took it in: it was there already.",
     "difference_asked": "asked a second person about a difference.",
     "difference_waived": "waived a difference until {until}.",
@@ -126,7 +129,7 @@ KINDS = {
 _SAYS_NO_MORE = frozenset(
     {
         *("Handed over.", "First try.", "The first byte may go.", "Still at work: the lease lasts longer."),
-        *(CHECKED, UNDONE, ASSIGNED, TAKEN, GIVEN_BACK, WOKEN),
+        *(CHECKED, UNDONE, ASSIGNED, TAKEN, GIVEN_BACK, WOKEN, RUN_ASKED),
     }
 )
 """Reasons of software that only repeat what was done, or are for those who write software."""

@@ -25,7 +25,7 @@ from reconcile.configuration.type_checks import check_type
 from reconcile.configuration.webhook_checks import check_webhook
 from reconcile.configuration.wrongs import Refused, Wrongs
 
-__all__ = ["Configured", "Refused", "configure", "one_at_a_time", "prepared"]
+__all__ = ["Configured", "Refused", "configure", "one_at_a_time", "prepared", "take"]
 
 LOCK = 0x71E0C0F6
 """Two files are taken in one after the other: the number is ours among PostgreSQL's advisory locks."""
@@ -63,12 +63,16 @@ Instead = Callable[[Source, list[rows.Change]], uuid.UUID | None]
 def configure(
     file: Path, *, check: bool = False, instead: Instead = lambda read, changes: None
 ) -> Configured:
-    """Make the rows that the file describes; with `check`, only say what would be.
+    """Make the rows that the file describes, as `take` does."""
+    return take(source.read(file), check=check, instead=instead)
+
+
+def take(read: Source, *, check: bool = False, instead: Instead = lambda read, changes: None) -> Configured:
+    """Make the rows that a text describes; with `check`, only say what would be.
 
     `instead`: proposes what would change, where that takes two people; then nothing is written. Raises
     Refused, with every wrong line, and has then changed nothing.
     """
-    read = source.read(file)
     with transaction.atomic():
         one_at_a_time()
         taken = prepared(read)

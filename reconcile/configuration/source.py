@@ -75,6 +75,13 @@ def _text(file: FilePath) -> str:
         raise Refused([Wrong(f"{file} cannot be read: {why}.", "Name a file that may be read.")]) from None
     if len(content) > MAX_BYTES:
         raise Refused([Wrong(f"{file} is larger than 1 MiB.", "Spread it over several files.")])
+    return decoded(content)
+
+
+def decoded(content: bytes) -> str:
+    """Return the text of a file; raises Refused where it is too long or not UTF-8."""
+    if len(content) > MAX_BYTES:
+        raise Refused([Wrong("The file is larger than 1 MiB.", "Spread it over several files.")])
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

@@ -59,8 +59,15 @@ def need_two(changes: Sequence[Change]) -> list[Change]:
     return [one for one in changes if one.kind is not rows.AUTOMATION] if by_two() else []
 
 
-def propose_rules(read: source.Source, changes: Sequence[Change], *, actor: str, reason: str) -> Proposal:
-    """Propose what a file would change.
+def propose_rules(
+    read: source.Source,
+    changes: Sequence[Change],
+    *,
+    actor: str,
+    reason: str,
+    command_id: uuid.UUID | None = None,
+) -> Proposal:
+    """Propose what a file would change; the same click again is the same proposal.
 
     Raises NotProposed where nobody is named, and NotNow where it is no administrator. To be called in the
     transaction that has read the changes.
@@ -69,6 +76,8 @@ def propose_rules(read: source.Source, changes: Sequence[Change], *, actor: str,
         raise NotProposed("Rules change by two here. Name who proposes it: --by NAME, an administrator.")
     if not User.objects.filter(username=actor, is_active=True, groups__name=ADMINISTRATOR).exists():
         raise NotNow(f"{actor} is no administrator, and so proposes no rules.")
+    if command_id and (before := Proposal.objects.filter(command_id=command_id).first()) is not None:
+        return before
     uid = uuid.uuid4()
     sealed = sealing.seal(payload_keys(), read.text.encode(), bound_to=str(uid))
     return _propose(
@@ -80,7 +89,7 @@ def propose_rules(read: source.Source, changes: Sequence[Change], *, actor: str,
         lines=[line for one in changes for line in str(one).split("\n")],
         digest=fingerprint(changes),
         meant_sealed=sealed,
-        command_id=uuid.uuid4(),
+        command_id=command_id or uuid.uuid4(),
     )
 
 

@@ -3,19 +3,25 @@
 import uuid
 from dataclasses import dataclass
 
+from django.contrib import messages
 from django.db.models import Count, Sum
 from django.db.models.functions import Abs
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from ledger.models import database_now
-from reconcile import exports, findings, leasing, reports
+from ledger.models import Pause, database_now
+from ledger.rules import actors
+from ledger.rules.errors import TieoutError
+from reconcile import asking, exports, findings, leasing, reports
 from reconcile.models import Finding, Plan, Run
-from review import amounts, wording
+from review import access, amounts, expected, wording
 from review.access import people_only
+from review.forms import ReasonForm, taken
 from review.runs import Reading, stamp, window
+from review.views.operation import SeeOther, person, words
 
 PAGE = 50
 
@@ -47,12 +53,61 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "runs",
         "now": database_now(),
-        "plans": Plan.objects.select_related("operation_type__destination").order_by("name"),
+        "plans": _plans() if not before else None,
+        "why_no_run": "" if access.may(request.user, "reconcile") else access.lacking(person(request)),
         "rows": _listed(found[:PAGE]),
         "older": found[PAGE - 1].pk if len(found) > PAGE else None,
         "newest": not before,
     }
     return render(request, "review/runs.html", context)
+
+
+def _plans() -> list[tuple[expected.Line, int]]:
+    """Return how each plan's latest due time went, those that did not run first, and its latest run."""
+    pauses = Pause.objects.open().of_all().values_list("destination", flat=True)
+    lines = expected.read(database_now(), paused=set(pauses)).lines
+    return [(line, line.plan.last or 0) for line in lines]
+
+
+@people_only
+@require_POST
+def start(request: HttpRequest, name: str) -> HttpResponse:
+    """Start a plan's run, or join the one that this page has not seen yet; then show it."""
+    plan = get_object_or_404(Plan.objects.select_related("operation_type__destination"), name=name)
+    after = request.POST.get("after", "")
+    try:
+        access.require(person(request), "reconcile")
+        seen = int(after) if after.isascii() and after.isdecimal() and len(after) < 19 else 0
+        run = asking.start(plan, after=seen, actor=actors.person(request.user.get_username()))
+    except TieoutError as error:
+        messages.error(request, f"Nothing was started. {words(error)}")
+        return SeeOther(reverse("runs"))
+    return SeeOther(reverse("run", args=[run.uid]))
+
+
+@people_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
+    """Stop a run that is at work, with a reason."""
+    run = _run(uid)
+    asked = taken(request, lambda form: _stopped(request, run, form))
+    if asked is None:
+        return SeeOther(reverse("run", args=[run.uid]))
+    form, refusal = asked
+    why_not = "" if access.may(request.user, "reconcile") else access.lacking(person(request))
+    if run.state != Run.State.RUNNING:
+        why_not = why_not or "It has ended already."
+    shown = {"section": "runs", "run": run, "form": form, "refusal": refusal, "why_not": why_not}
+    return render(request, "review/run_stop.html", shown)
+
+
+def _stopped(request: HttpRequest, run: Run, form: ReasonForm) -> str:
+    try:
+        access.require(person(request), "reconcile")
+        asking.stop(run, actor=actors.person(request.user.get_username()), reason=form.cleaned_data["reason"])
+    except TieoutError as error:
+        return words(error)
+    return ""
 
 
 @people_only
@@ -80,7 +135,10 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "settled": reports.settled(run),
         }
     if run.state == Run.State.RUNNING:
-        context["waits"] = run.pk in leasing.abandoned()
+        context |= {
+            "waits": run.pk in leasing.abandoned(),
+            "may_stop": access.may(request.user, "reconcile"),
+        }
     return render(request, "review/run.html", context)
 
 

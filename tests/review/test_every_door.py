@@ -27,10 +27,10 @@ from config.urls import urlpatterns
 from ledger import actions
 from ledger.models import Delivery, Event, Operation, Pause
 from ledger.rules.leaves import Action
-from reconcile import tasks
+from reconcile import asking, tasks
 from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
-from reconcile.models import Comparison, Finding, Repeat
+from reconcile.models import Comparison, Finding, Repeat, Run
 from reconcile.proposals.actions import propose_role
 from reconcile.statements import keeping
 from review import access_review, saved
@@ -386,6 +386,32 @@ def dropped(place: Place, name: str, way: str = "", *, done: bool = False) -> tu
     return f"/compare{way}", {"way": "compare"}
 
 
+def to_run(place: Place, name: str) -> tuple[str, Form]:
+    run(place, name)
+    for other in Run.objects.running():
+        asking.stop(other, actor="eve", reason="Enough.")
+    return "/runs/plans/invoices/run/", {"after": str(Run.objects.latest("pk").pk)}
+
+
+def to_stop(place: Place, name: str) -> tuple[str, Form]:
+    form = to_run(place, name)[1]
+    latest, plan = int(form["after"]), Run.objects.latest("pk").plan
+    return f"/runs/{asking.start(plan, after=latest, actor='eve').uid}/stop/", {}
+
+
+def rules(place: Place, name: str) -> tuple[str, Form]:
+    """Two are read and proposed at once: the text, and the digest of what was shown."""
+    Books.configured(place.folder)
+    text = f'[plans.invoices]\noperation_type = "invoice.create"\ngrace = "{place.number()}s"\n'
+    text += 'timezone = "UTC"\nwindow = "35d"\n'
+    shown = browser_of("ada").post(
+        "/approvals/rules/", {"text": text, "step": "read", "command_id": uuid.uuid4()}
+    )
+    digest = re.search('name="digest" value="([^"]+)"', said(shown))
+    assert digest is not None, said(shown)
+    return "/approvals/rules/", {"text": text, "step": "propose", "digest": digest[1]}
+
+
 def found_extra(place: Place) -> Finding:
     """An invoice of nobody's; one above the limit for whoever asks a second person."""
     if not place.run:
@@ -438,6 +464,7 @@ DOORS: dict[str, Door] = {
     "queue.json": at("/queue.json"),
     "find/": at("/find/"),
     "approvals/": at("/approvals/"),
+    "approvals/rules/": Door(rules, may=ADMINISTER),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
     "approvals/differences/<uuid:uid>/": Door(extra_asked, may=APPROVE),
     "approvals/roles/": Door(wished, may=ADMINISTER),
@@ -479,6 +506,8 @@ DOORS: dict[str, Door] = {
     "runs/histories/": at("/runs/histories/"),
     "runs/<uuid:uid>/": Door(run),
     "runs/<uuid:uid>/differences/<int:pk>/": Door(extra, may=DECIDE),
+    "runs/plans/<slug:name>/run/": Door(to_run, may=("ann", "bob", "ada"), shows=False),
+    "runs/<uuid:uid>/stop/": Door(to_stop, may=("ann", "bob", "ada")),
     "runs/<uuid:uid>.csv": Door(lambda place, name: run(place, name, ".csv")),
     "runs/<uuid:uid>.json": Door(lambda place, name: run(place, name, ".json")),
     OPERATION: Door(lambda place, name: (f"/operations/{silent(place, name)[0].uid}/", {})),

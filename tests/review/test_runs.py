@@ -17,11 +17,11 @@ from django.test.utils import CaptureQueriesContext
 
 import review.runs
 from ledger import actions
-from ledger.models import TieoutNow, database_now
+from ledger.models import Event, TieoutNow, database_now
 from ledger.rules.states import Outcome
 from reconcile import findings, reports
 from reconcile.actions import start
-from reconcile.models import Run
+from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, window
 from tests import factories as make
 from tests.databases import Database
@@ -242,6 +242,34 @@ def test_the_list_shows_fifty_and_goes_on_from_the_last(listed: Books) -> None:
     rest = browser_of("vic").get(f"/runs/?before={oldest.pk}").content.decode()
     assert rest.count("· invoices</a>") == 1
     assert browser_of("vic").get("/runs/?before=all").status_code == 200
+
+
+def test_one_click_starts_one_run_and_whoever_may_stops_it(listed: Books) -> None:
+    """The same click again, and another person meanwhile, come to the same run; what it saw last decides."""
+    before, _ = listed.run()
+    ann, bob = browser_of("ann"), browser_of("bob")
+    assert f'name="after" value="{before.pk}"' in ann.get("/runs/").content.decode()
+    clicks = [who.post("/runs/plans/invoices/run/", {"after": before.pk}) for who in (ann, ann, bob)]
+    run = Run.objects.latest("pk")
+    assert {click["Location"] for click in clicks} == {f"/runs/{run.uid}/"}
+    assert (run.pk, run.actor) == (Run.objects.get(pk__gt=before.pk).pk, "ann")
+    assert "No process is at it now" in page_of(run)
+    assert "Your role looks only." in browser_of("vic").get("/runs/").content.decode()
+    assert f"/runs/{run.uid}/stop/" in ann.get(f"/runs/{run.uid}/").content.decode()
+    stop = {"reason": "The wrong month.", "command_id": uuid.uuid4()}
+    assert bob.post(f"/runs/{run.uid}/stop/", stop)["Location"] == f"/runs/{run.uid}/"
+    assert "Did not run: bob stopped it: The wrong month." in page_of(run)
+    assert "It has ended already." in bob.post(f"/runs/{run.uid}/stop/", stop).content.decode()
+    told = Event.objects.filter(data__run=str(run.uid)).order_by("pk")
+    assert [(event.kind, event.actor) for event in told] == [("run_asked", "ann"), ("run_stopped", "bob")]
+    again = ann.post("/runs/plans/invoices/run/", {"after": run.pk})
+    assert again["Location"] == f"/runs/{Run.objects.latest('pk').uid}/" != f"/runs/{run.uid}/"
+
+
+def test_the_list_says_which_expected_run_did_not_run(listed: Books) -> None:
+    Plan.objects.update(changed_at=database_now() - timedelta(days=9))
+    text = plain(browser_of("vic").get("/runs/").content.decode())
+    assert "Did not run" in text and "no worker has begun it" in text
 
 
 def test_each_page_costs_the_same_few_queries_whatever_it_shows(listed: Books) -> None:

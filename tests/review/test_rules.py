@@ -1,0 +1,89 @@
+"""Rules proposed on a page: what a text would change stands there before, and only that is proposed."""
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from reconcile.models import Plan, Proposal
+from tests.databases import Database
+from tests.people import browser_of
+from tests.reconcile.books import Books
+from tests.review.test_runs import plain
+
+RULES = "/approvals/rules/"
+TEXT = """
+[plans.invoices]
+operation_type = "invoice.create"
+schedule = "15 6 * * 1-5"
+timezone = "Africa/Johannesburg"
+window = "35d"
+grace = "20m"
+tolerance = { ZAR = "0.50" }
+recipients = ["finance@example.com"]
+"""
+
+
+@pytest.fixture
+def books(database: Database, tmp_path: Path) -> Books:
+    return Books.configured(tmp_path)
+
+
+def sent(step: str, name: str = "ada", **more: Any) -> Any:
+    form = {"command_id": str(uuid.uuid4()), "step": step, "text": TEXT, **more}
+    return browser_of(name).post(RULES, form)
+
+
+def said(response: Any) -> str:
+    return plain(response.content.decode())
+
+
+def digest(page: str) -> str:
+    return page.split('name="digest" value="')[1].split('"')[0]
+
+
+def test_what_was_shown_is_proposed_and_in_force_once_another_agrees(books: Books) -> None:
+    shown = said(sent("read"))
+    for words in ("plan invoices · grace", "0s", "20m", "tolerance"):
+        assert words in shown
+    assert not Proposal.objects.exists()
+    click = {
+        "digest": digest(shown),
+        "reason": "Agreed with the controller.",
+        "command_id": str(uuid.uuid4()),
+    }
+    made = [sent("propose", **click)["Location"] for _ in range(2)]
+    proposal = Proposal.objects.get()
+    assert made == [f"/approvals/rules/{proposal.uid}/"] * 2
+    assert Plan.objects.get().grace_s == 0
+    answer = {"answer": "approve", "reason": ""}
+    assert "Not now" in said(browser_of("ada").post(made[0], answer))
+    assert browser_of("bob").post(made[0], answer).status_code == 303
+    assert Plan.objects.get().grace_s == 1200
+    assert "Nothing would change" in said(sent("read"))
+
+
+def test_other_than_was_shown_is_not_proposed(books: Books) -> None:
+    shown = digest(said(sent("read")))
+    refused = said(sent("propose", text=TEXT.replace("20m", "30m"), digest=shown, reason="Quietly."))
+    assert "It would change something else by now than was shown." in refused
+    assert "Give a reason" in said(sent("propose", digest=shown, reason=""))
+    assert not Proposal.objects.exists()
+
+
+def test_every_wrong_line_is_named_with_what_to_do(books: Books) -> None:
+    wrong = said(sent("read", text=TEXT.replace('"35d"', '"ages"').replace("Johannesburg", "Nowhere")))
+    assert "2 things wrong; nothing was changed" in wrong
+    assert "line 6" in wrong and "line 5" in wrong
+    file = SimpleUploadedFile("rules.toml", b"[plans.invoices]\nwindow = \xff")
+    assert "is not UTF-8" in said(sent("read", text="", file=file))
+
+
+def test_an_uploaded_file_counts_before_what_is_written_and_others_are_told_why_not(books: Books) -> None:
+    file = SimpleUploadedFile("rules.toml", TEXT.replace("20m", "25m").encode())
+    assert "25m" in said(sent("read", text=TEXT, file=file))
+    for name in ("vic", "ann", "bob"):
+        assert "An administrator proposes it" in said(sent("read", name))
+    assert not Proposal.objects.exists()
