@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.contrib.auth import get_user_model
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Model, QuerySet
 
 from ledger.models import Approval, Attempt, Command, Deputy, Event, Operation, TieoutNow, database_now
@@ -31,6 +31,13 @@ def given(words: str, *, limit: int = REASON_MAX, ask: str = "Give a reason") ->
     if not kept:
         raise Malformed(f"{ask}: 1 to {limit} characters.")
     return kept
+
+
+KEEP_COMMAND = """
+INSERT INTO ledger_command (command_id, operation_id, action, actor) VALUES (%s, %s, %s, %s)
+ON CONFLICT (command_id) DO NOTHING
+"""
+"""One statement where asking first and a savepoint would be four: each item of a list passes here."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +185,11 @@ def first_time(command_id: uuid.UUID | None, operation: Operation, *, action: st
     """Keep a person's command; False where the same click was carried out before. Needs the row's lock."""
     if command_id is None:
         return True
-    command, created = Command.objects.get_or_create(
-        command_id=command_id, defaults={"operation": operation, "action": action, "actor": actor}
-    )
-    if not created and (command.operation_id, command.action, command.actor) != (operation.pk, action, actor):
+    with connection.cursor() as cursor:
+        cursor.execute(KEEP_COMMAND, [command_id, operation.pk, action, actor])
+        if cursor.rowcount:
+            return True
+    command = Command.objects.get(command_id=command_id)
+    if (command.operation_id, command.action, command.actor) != (operation.pk, action, actor):
         raise Conflict("This command was already used for something else; open the page again.")
-    return created
+    return False
