@@ -143,6 +143,13 @@ def of_person(name: str) -> QuerySet[Case]:
     return found.order_by("due_at", "pk")
 
 
+def of_operations(pks: Sequence[int]) -> QuerySet[Case]:
+    """Return the open cases of some operations, the first due first."""
+    found = Case.objects.open().filter(operation__in=pks)
+    found = found.select_related("operation__operation_type", "pause__destination")
+    return found.order_by("due_at", "pk")
+
+
 def loads() -> list[tuple[str, int]]:
     """Return everybody who has open cases, with how many."""
     held = Case.objects.open().exclude(assignee="").order_by("assignee").values_list("assignee")

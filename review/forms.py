@@ -144,6 +144,22 @@ class Ticked(forms.TypedMultipleChoiceField):
         return True
 
 
+class GiveForm(forms.Form):
+    """To whom some cases go, "person:bob" or "team:finance", which ones, and a note."""
+
+    to = forms.RegexField(
+        r"^(person|team):.", max_length=160, error_messages={"required": "Choose who takes them."}
+    )
+    chosen = Ticked(coerce=uuid.UUID, error_messages={"required": "Tick at least one."})
+    note = forms.CharField(required=False, max_length=REASON_MAX)
+
+    def clean(self) -> dict[str, Any]:
+        """Part the person from the team."""
+        given = super().clean() or {}
+        kind, _, name = given.pop("to", "").partition(":")
+        return {**given, "to": name if kind == "person" else "", "team": name if kind == "team" else ""}
+
+
 class HandOverForm(forms.Form):
     """Whose cases go to whom, which of them, and a note for whoever takes them."""
 

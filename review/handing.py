@@ -1,7 +1,8 @@
 """What a person does about whose a case is, and says about an operation. Who may is asked here."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -9,10 +10,11 @@ from django.contrib.auth.models import User
 from ledger import actions
 from ledger.models import Case, Operation
 from ledger.rules import actors
-from ledger.rules.errors import Malformed
+from ledger.rules.errors import Malformed, NotNow
 from review import access, cases
 from review.access import NotAllowed, require
 
+HANDED = "Handed over."
 NOT_YOURS = "Only an approver or an administrator hands over what somebody else has."
 
 
@@ -38,6 +40,61 @@ def hand_over(chosen: Iterable[uuid.UUID], *, person: User, of: str, to: str, no
         actions.hand_over(uid, actor=actor, reason=note, of=of, to=to)
         for uid in list(chosen)[: cases.HANDED_AT_ONCE]
     )
+
+
+@dataclass
+class Given:
+    """How many cases were given, were there already, stay with who has them, and were answered meanwhile."""
+
+    given: int = 0
+    already: int = 0
+    stay: int = 0
+    over: int = 0
+
+    def words(self, whose: str) -> str:
+        """Say so; what did not happen is left out."""
+        told = (
+            (self.given, f"{self.given} given to {whose}."),
+            (self.already, f"{self.already} there already."),
+            (self.stay, f"{self.stay} left with who has them: {NOT_YOURS}"),
+            (self.over, f"{self.over} answered meanwhile."),
+        )
+        return " ".join(words for count, words in told if count)
+
+
+def give(chosen: Sequence[uuid.UUID], *, person: User, to: str = "", team: str = "", note: str = "") -> Given:
+    """Give open cases to a person or a team, each on record; what somebody else has only with a note.
+
+    Raises NotAllowed; Malformed where nobody is named who can take them, or the note is missing.
+    """
+    require(person, "assign")
+    if bool(to) == bool(team) or (to and to not in cases.takers()) or (team and team not in cases.teams()):
+        raise Malformed("Choose who takes them: somebody who decides, or a team.")
+    most = chosen[: cases.HANDED_AT_ONCE]
+    found, me = list(Case.objects.open().filter(uid__in=most).order_by("due_at", "pk")), person.get_username()
+    others = sum(case.assignee not in ("", me, to) for case in found)
+    if others and not note.strip():
+        raise Malformed(f"Write a note: {others} of them are somebody else’s now, who is to read why.")
+    done = Given(over=len(most) - len(found))
+    for case in found:
+        _give(case, done, person=person, to=to, team=team, note=note)
+    return done
+
+
+def _give(case: Case, done: Given, *, person: User, to: str, team: str, note: str) -> None:
+    actor, of = actors.person(person.get_username()), case.assignee
+    if of not in ("", to) and why_not(person, of):
+        done.stay += 1
+        return
+    try:
+        if of and to and of != to:
+            moved = actions.hand_over(case.uid, actor=actor, reason=note or HANDED, of=of, to=to)
+        else:
+            moved = actions.assign(case.uid, actor=actor, reason=note, to=to, team=team)
+    except NotNow:
+        done.over += 1
+        return
+    done.given, done.already = done.given + moved, done.already + (not moved)
 
 
 def why_not(person: User, of: str) -> str:

@@ -81,6 +81,8 @@ class Today:
     """How many went to a next level because nobody answered in time."""
     repeated: str
     """How many triggers ran more than once; bounded."""
+    lists: list[listing.Part]
+    """What of many at once waits for somebody, or does not move."""
     asks: list[Ask]
     asked: str
     ages: list[Ages]
@@ -104,6 +106,7 @@ class Today:
             snoozed=_count(SNOOZED, now),
             escalated=_count(ESCALATED, now),
             repeated=_repeated(),
+            lists=listing.standing(person, now),
             asks=_asks(person, now) if asked_now else [],
             asked=asked_now,
             ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],

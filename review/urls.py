@@ -71,6 +71,7 @@ urlpatterns = [
     path("approvals/deputies/<uuid:uid>/end/", deputies.end, name="deputy-end"),
     path("bulk/", bulk.index, name="bulks"),
     path("bulk/freeze/", bulk.freeze, name="bulk-freeze"),
+    path("bulk/give/", bulk.give, name="bulk-give"),
     path("bulk/<uuid:uid>/", bulk.show, name="bulk"),
     *(path(f"bulk/<uuid:uid>/{way}/", bulk.say, {"way": way}, name=f"bulk-{way}") for way in bulk.WAYS),
     path("deliveries/", deliveries.index, name="deliveries"),

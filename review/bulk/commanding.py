@@ -231,8 +231,9 @@ def _move(
     bulk: Bulk, status: Status, actor: str, reason: str, *, kind: str, command_id: uuid.UUID | None = None
 ) -> None:
     """Write a bulk action's new status with all that goes with it, and its event."""
-    bulk.status, bulk.nudged_at = status, None
+    bulk.status, bulk.nudged_at, bulk.stepped_at = status, None, database_now()
     fields = ["status", "reason", "per_minute", "asked_at", "starts_at", "why", "ended_at", "nudged_at"]
+    fields.append("stepped_at")
     bulk.save(update_fields=[*fields, "approved_by", "approved_at"])
     Event.objects.create(
         kind=kind,

@@ -52,11 +52,7 @@ def freeze(
     if action not in ACTIONS:
         raise Malformed("That is decided one by one, on each operation’s page.")
     access.require(person, RIGHT[action])
-    pks = _ticked(picked) if picked is not None else _found(chosen)
-    if not pks:
-        raise Malformed("Nothing is selected: tick rows, or take all that the filter finds.")
-    if len(pks) > MOST:
-        raise NotNow(f"The filter finds more than {MOST:,} operations: narrow it first.".replace(",", " "))
+    pks = selected(chosen, picked)
     with transaction.atomic():
         bulk = Bulk.objects.create(
             action=action,
@@ -71,6 +67,19 @@ def freeze(
     while time.monotonic() < until and read_more(bulk):
         pass
     return bulk
+
+
+def selected(chosen: Filter, picked: Sequence[uuid.UUID] | None, *, most: int = MOST) -> list[int]:
+    """Return the operations that are ticked, or all that an address of the queue finds.
+
+    Raises Malformed where there are none, NotNow where there are more than may be taken at once.
+    """
+    pks = _ticked(picked) if picked is not None else _found(chosen)
+    if not pks:
+        raise Malformed("Nothing is selected: tick rows, or take all that the filter finds.")
+    if len(pks) > most:
+        raise NotNow(f"These are more than {most:,} operations: narrow the filter first.".replace(",", " "))
+    return pks
 
 
 def _ticked(picked: Sequence[uuid.UUID]) -> list[int]:

@@ -99,7 +99,7 @@ class Bulk(models.Model):
     ended_at = models.DateTimeField(null=True)
     nudged_at = models.DateTimeField(null=True)
     stepped_at = models.DateTimeField(null=True)
-    """When its last step ended: who waits longest comes next."""
+    """When its last step ended, or it was moved: who waits longest comes next."""
 
     objects = BulkQuerySet.as_manager()
 

@@ -11,15 +11,15 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from ledger.models import database_now
+from ledger.models import Case, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.leaves import Action
-from review import access
+from review import access, cases, handing
 from review.access import people_only
 from review.bulk import commanding, counting, freezing, listing, reading
 from review.bulk.items import told
 from review.filters import Filter
-from review.forms import NOT_WHOLE, ReasonForm, fresh
+from review.forms import NOT_WHOLE, GiveForm, ReasonForm, fresh
 from review.models import Bulk
 from review.proving import to_prove
 from review.views.operation import UNCHANGED, SeeOther, person, wants_fragment
@@ -50,9 +50,11 @@ WAYS: dict[str, tuple[type[ReasonForm], Callable[..., None]]] = {
 @people_only
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the latest bulk actions."""
-    lines, older = listing.lately(person(request), before=_number(request, "before"))
-    context = {"section": "bulk", "now": database_now(), "lines": lines, "older": older}
+    """Show the latest bulk actions, or those that stand alike."""
+    who, show, now = person(request), request.GET.get("show", ""), database_now()
+    lines, older = listing.lately(who, show=show, before=_number(request, "before"))
+    parts = listing.standing(who, now)
+    context = {"section": "bulk", "now": now, "lines": lines, "older": older, "parts": parts, "show": show}
     return render(request, "review/bulks.html", context)
 
 
@@ -63,12 +65,52 @@ def freeze(request: HttpRequest) -> HttpResponse:
     chosen = Filter.read(request.POST, access.reader(request.user))
     picked = None if request.POST.get("which") == "all" else _uuids(request.POST.getlist("pick"))
     try:
+        if request.POST.get("action") == "give":
+            access.require(person(request), "assign")
+            pks = freezing.selected(chosen, picked, most=cases.HANDED_AT_ONCE)
+            return _to_give(request, list(cases.of_operations(pks)), GiveForm())
         action = Action(request.POST.get("action", ""))
         bulk = freezing.freeze(action, person=person(request), chosen=chosen, picked=picked)
     except (TieoutError, ValueError) as error:
         messages.error(request, told(error) if isinstance(error, TieoutError) else NOT_WHOLE)
         return SeeOther(f"{reverse('queue')}?{chosen.address}" if chosen.address else reverse("queue"))
     return SeeOther(reverse("bulk", args=[bulk.uid]))
+
+
+@people_only
+@require_POST
+def give(request: HttpRequest) -> HttpResponse:
+    """Give the cases of what was ticked to a person or a team."""
+    form, refusal = GiveForm(request.POST), ""
+    if form.is_valid():
+        try:
+            given = handing.give(person=person(request), **form.cleaned_data)
+            messages.success(request, given.words(form.cleaned_data["to"] or form.cleaned_data["team"]))
+            address = request.POST.get("address", "")
+            return SeeOther(f"{reverse('queue')}?{address}" if address else reverse("queue"))
+        except TieoutError as error:
+            refusal = told(error)
+    found = Case.objects.open().filter(uid__in=_uuids(request.POST.getlist("listed"))[: cases.HANDED_AT_ONCE])
+    return _to_give(request, list(found.select_related("operation__operation_type")), form, refusal=refusal)
+
+
+def _to_give(request: HttpRequest, found: list[Case], form: GiveForm, *, refusal: str = "") -> HttpResponse:
+    chosen = Filter.read(request.POST, access.reader(request.user))
+    ticked = set(request.POST.getlist("chosen")) if form.is_bound else {str(case.uid) for case in found}
+    context = {
+        "section": "queue",
+        "now": database_now(),
+        "form": form,
+        "rows": [
+            (case, one, str(case.uid) in ticked)
+            for case, one in zip(found, cases.subjects(found), strict=True)
+        ],
+        "people": cases.takers(),
+        "teams": cases.teams(),
+        "address": request.POST.get("address", chosen.address),
+        "refusal": refusal,
+    }
+    return render(request, "review/give.html", context)
 
 
 def _uuids(texts: list[str]) -> list[uuid.UUID]:

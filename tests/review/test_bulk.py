@@ -49,6 +49,11 @@ NO = (
 
 @pytest.fixture
 def durban(clock: Clock, sandbox: Sandbox) -> Durban:
+    """Durban whose books answer."""
+    return answering(clock, sandbox)
+
+
+def answering(clock: Clock, sandbox: Sandbox) -> Durban:
     """Durban whose books answer, and whose look-up has found what it knows; silence counts after a second."""
     made = Durban(clock, base_url=sandbox.url)
     contract = {**made.invoice.contract, "settle": "1s"}
@@ -155,10 +160,18 @@ def test_a_surprise_stops_it_before_anything_is_sent_and_cancelling_calls_back(
     assert on(bulk, durban) == {"": 2, "held": 1}
     assert bulk.status == "stopped" and "Order 3: Durban Books holds two invoices." in bulk.why
     assert not Permit.objects.filter(source="person").exists()
+    open_ = Permit.objects.filter(source="person", withdrawn_at=None)
     said(bulk, commanding.resume)
-    assert on(bulk)[""] == 2 and Permit.objects.filter(withdrawn_at=None).count() == 2
+    assert on(bulk)[""] == 2 and open_.count() == 2
+    said(bulk, commanding.pause)
+    assert on(bulk)[""] == 2 and not open_.exists(), "called back by a pause as by a cancel"
+    said(bulk, commanding.resume)
+    assert on(bulk)[""] == 2 and open_.count() == 2
+    assert len(set(Permit.objects.filter(source="person").values_list("command_id"))) == 4, (
+        "each its own click"
+    )
     said(bulk, commanding.cancel, by="bob")
-    assert on(bulk)[""] == 2 and not Permit.objects.filter(withdrawn_at=None).exists()
+    assert on(bulk)[""] == 2 and not open_.exists()
     durban.clock.advance(30)
     one_round()
     assert {one.key: sandbox.deliveries(one.key) for one in made} == sent

@@ -3,10 +3,12 @@
 import re
 import uuid
 
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from ledger.models import Operation
+from review.bulk import commanding
 from review.models import Bulk
 from tests import stories
 from tests.people import browser_of
@@ -76,6 +78,18 @@ def test_sums_are_as_limits_count_them_and_older_lists_stay_within_reach(durban:
     assert f"{first}: Send again" in ann.get(f"/bulk/?before={first + 1}").content.decode()
 
 
+def test_a_long_list_goes_on_page_by_page(durban: stories.Durban) -> None:
+    durban.absent(483)
+    durban.has_thousands_alike(100)
+    ann = browser_of("ann")
+    uids = [str(uid) for uid in Operation.objects.values_list("uid", flat=True)]
+    bulk = previewed(ann, which="ticked", pick=uids)
+    first, last = shown(ann, bulk), shown(ann, bulk, "?show=&after=100")
+    numbers = [re.findall(r'<td role="cell" class="num">(\d+)</td>', page) for page in (first, last)]
+    assert numbers == [[str(number) for number in range(1, 101)], ["101"]]
+    assert 'rel="next"' in first and "after=100" in first and 'rel="next"' not in last
+
+
 def test_a_poll_says_only_what_is_new_and_nothing_selected_is_said(durban: stories.Durban) -> None:
     durban.absent(483)
     ann = browser_of("ann")
@@ -112,4 +126,34 @@ def test_the_number_of_queries_of_a_bulk_action_is_fixed(durban: stories.Durban)
         with CaptureQueriesContext(connection) as listed:
             ann.get("/bulk/")
         counts.append((len(queries), len(listed)))
-    assert counts[0] == counts[1] <= (24, 8), counts
+    assert counts[0] == counts[1] <= (24, 9), counts
+
+
+def test_today_says_which_lists_wait_have_stopped_or_do_not_move_and_leads_there(
+    durban: stories.Durban,
+) -> None:
+    durban.absent(483)
+    ann, bob = browser_of("ann"), browser_of("bob")
+
+    def lists(client: Client) -> list[tuple[str, str]]:
+        found = re.search(r"Many at once: (.*)</p>", client.get("/").content.decode())
+        return re.findall(r'<a href="([^"]+)">([^<]+)</a>', found[1]) if found else []
+
+    one, two = previewed(ann), previewed(ann)
+    assert (lists(ann), lists(bob)) == ([("/bulk/?show=mine", "2 yours to confirm")], [])
+    said(ann, one, "start")
+    said(bob, one, "pause", reason="")
+    said(ann, two, "start")
+    assert lists(ann) == lists(bob) == [(f"/bulk/{one.uid}/", "1 paused")]
+    with transaction.atomic():
+        commanding.stop(two.pk, "Order 483: Durban Books holds two invoices.")
+    durban.clock.advance(240)
+    stopped = (f"/bulk/{two.uid}/", "1 stopped at a surprise")
+    assert lists(bob) == [stopped, (f"/bulk/{one.uid}/", "1 paused")], "no worker is awaited there"
+    said(ann, one, "resume")
+    assert lists(bob) == [stopped], "it has only just gone on"
+    durban.clock.advance(240)
+    assert lists(bob) == [stopped, (f"/bulk/{one.uid}/", "1 not moved for three minutes")]
+    page = bob.get("/bulk/?show=stopped").content.decode()
+    assert f'href="/bulk/{two.uid}/"' in page and f'href="/bulk/{one.uid}/"' not in page
+    assert "None stands so now." in bob.get("/bulk/?show=mine").content.decode()

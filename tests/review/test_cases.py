@@ -188,3 +188,44 @@ def test_what_was_escalated_stands_in_the_queue_on_today_and_on_its_case(durban:
     assert 'href="/queue/?view=escalated&amp;order=due">Escalated 1<' in page(ann, "/")
     assert "escalated to <b>approvers</b>" in page(ann, f"/cases/{case.uid}/")
     assert "passed it on to approvers, beside its owner." in page(ann, operation)
+
+
+def test_many_are_given_at_once_and_what_somebody_has_is_handed_over_with_a_note(
+    durban: stories.Durban,
+) -> None:
+    first, second, third = durban.absent(483), durban.absent(484), durban.absent(485)
+    ann, bob = browser_of("ann"), browser_of("bob")
+    person("eve")
+    page(bob, f"/cases/{of(third).uid}/assign/", {"to": "bob", "team": "finance"})
+    ticked = {
+        "action": "give",
+        "which": "ticked",
+        "pick": [str(first.uid), str(second.uid)],
+        "view": "person",
+    }
+    asked = page(ann, "/bulk/freeze/", ticked)
+    assert "Give 2 to somebody" in asked and f'value="{of(third).uid}"' not in asked
+    cases = re.findall(
+        r'name="chosen" value="([^"]+)" checked', page(ann, "/bulk/freeze/", {**ticked, "which": "all"})
+    )
+    assert set(cases) == {str(of(one).uid) for one in (first, second, third)}
+    form = {"chosen": cases, "listed": cases, "address": "view=person", "to": "team:finance"}
+    assert "Choose who takes them" in page(ann, "/bulk/give/", {**form, "to": ""})
+    assert "Choose who takes them" in page(ann, "/bulk/give/", {**form, "to": "person:vic"})
+    refused = page(ann, "/bulk/give/", {**form, "to": "person:eve"})
+    assert (
+        "1 of them are somebody else’s now" in refused
+        and len(re.findall('name="chosen".* checked', refused)) == 3
+    )
+    assert not Case.objects.open().filter(assignee="eve").exists(), "all or none of what has no note"
+    given = page(ann, "/bulk/give/", {**form, "to": "person:eve", "note": "Ann is away."})
+    assert "2 given to eve. 1 left with who has them: Only an approver" in given
+    assert "1 given to eve. 2 there already." in page(
+        bob, "/bulk/give/", {**form, "to": "person:eve", "note": "So am I."}
+    )
+    assert [one.reason for one in third.events.filter(kind="handed_over")] == ["So am I."]
+    assert [one.reason for one in first.events.filter(kind="assigned")] == ["Ann is away."]
+    back = bob.post("/bulk/give/", {**form, "to": "team:operations", "note": "Theirs."})
+    assert back["Location"] == "/queue/?view=person"
+    assert {(one.owner, one.assignee) for one in Case.objects.open()} == {("operations", "")}
+    assert "1 answered meanwhile." in page(bob, "/bulk/give/", {**form, "chosen": [str(uuid.uuid4())]})

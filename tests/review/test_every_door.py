@@ -350,6 +350,12 @@ def in_bulk(way: str, *said: str) -> Scene:
     return lambda place, name: bulk(place, name, way, *said)
 
 
+def to_give(place: Place, name: str) -> tuple[str, Form]:
+    person("bob")
+    case = place.durban.absent(place.number()).cases.get()
+    return "/bulk/give/", {"chosen": [str(case.uid)], "to": "person:bob"}
+
+
 def to_freeze(place: Place, name: str) -> tuple[str, Form]:
     silent(place, name)
     return "/bulk/freeze/", {"action": "check", "which": "all"}
@@ -473,6 +479,7 @@ DOORS: dict[str, Door] = {
     "bulk/": at("/bulk/"),
     "bulk/<uuid:uid>/": Door(bulk),
     "bulk/freeze/": Door(to_freeze, may=DECIDE, shows=False),
+    "bulk/give/": Door(to_give, may=DECIDE, shows=False),
     "bulk/<uuid:uid>/start/": Door(in_bulk("start/"), may=DECIDE, shows=False),
     "bulk/<uuid:uid>/pause/": Door(in_bulk("pause/", "start"), may=DECIDE, shows=False),
     "bulk/<uuid:uid>/resume/": Door(in_bulk("resume/", "start", "pause"), may=DECIDE, shows=False),
