@@ -18,7 +18,7 @@ from django.urls import reverse
 from ledger.models import Event, Operation, TieoutNow
 from ledger.models.evidence import EventQuerySet
 from ledger.rules.states import State
-from review import trail, wording
+from review import trail, trail_page, wording
 from review.models import Reader
 
 COUNTED = 10_000
@@ -63,13 +63,14 @@ class Change:
     count: int
     address: str
     what: str = ""
-    """What it was done to, where that is one operation."""
+    """What it was done to, where that is one thing."""
 
     def of(self, event: Event | None) -> Self:
-        """Lead to the one operation of an event, where it has one."""
+        """Lead to the one thing that an event is about, where that has a page."""
         operation = event.operation if event else None
-        if operation is None:
-            return self
+        if event is None or operation is None:
+            words, address = trail_page.besides(event) if event else ("", "")
+            return replace(self, what=words, address=address) if words else self
         name = " · ".join(part for part in (wording.name(operation), operation.subject) if part)
         return replace(self, what=name, address=reverse("operation", args=[operation.uid]))
 
@@ -91,7 +92,8 @@ class Listed:
     """The events behind one number, newest first."""
 
     title: str
-    lines: list[tuple[trail.Line, Operation | None]]
+    lines: list[tuple[trail.Line, Operation | None, tuple[str, str]]]
+    """Each with its operation, or else with the words and the address of what it is about."""
     more: bool
 
 
@@ -146,7 +148,8 @@ def listed(person: User, now: datetime, query: Mapping[str, str]) -> Listed:
         events = events.filter(**{name: value for name, value in (("actor", who), ("kind", kind)) if value})
         title = f"{who} {trail.did(kind)}" if who and kind else title
     found = list(_whole(events).order_by("-pk")[: LISTED + 1])
-    return Listed(title, [(_line(event), event.operation) for event in found[:LISTED]], len(found) > LISTED)
+    lines = [(_line(event), event.operation, trail_page.besides(event)) for event in found[:LISTED]]
+    return Listed(title, lines, more=len(found) > LISTED)
 
 
 def _mark(person: User) -> tuple[int | None, datetime | None]:

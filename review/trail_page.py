@@ -70,7 +70,7 @@ class Page:
                 _url("operation", operation.uid),
             )
         name = str(event.data.get("destination", ""))
-        about, url = _else(event)
+        about, url = besides(event)
         return Row(
             event, trail.line(event, there=self.titles.get(name, name or "the destination")), about, url
         )
@@ -131,7 +131,7 @@ def _operations(of: str) -> list[int]:
     return list(rows[0].union(*rows[1:]))
 
 
-def _else(event: Event) -> tuple[str, str]:
+def besides(event: Event) -> tuple[str, str]:
     """Return what an event is about that is about no operation, and its address where it has a page."""
     data = event.data
     if data.get("operation"):

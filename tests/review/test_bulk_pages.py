@@ -57,10 +57,13 @@ def test_31_32_a_list_is_frozen_read_and_confirmed_once(durban: stories.Durban) 
     assert "It is not running: paused." in said(ann, bulk, "pause")
     assert "Cancelled: 0 of 3" in said(ann, bulk, "cancel", reason="")
     page, trail = shown(ann, bulk), ann.get("/trail/?who=bob").content.decode()
+    today, since = (ann.get(address).content.decode() for address in ("/", "/since/?who=bob"))
+    it = f'<a href="/bulk/{bulk.uid}/">Bulk action {bulk.pk}</a>'
+    assert f"<b>bob</b> paused it. {it}" in today and f"{it}: <b>bob</b> paused it." in since
     assert (
         "“It was asked for.”" in page and "cancelled the rest." in page and "“No reason given.”" not in page
     )
-    assert f'<a href="/bulk/{bulk.uid}/">Bulk action {bulk.pk}</a>' in trail, "what it is about"
+    assert it in trail, "what it is about"
     assert f"{bulk.pk}: Send again" in ann.get("/bulk/").content.decode()
 
 
