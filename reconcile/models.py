@@ -5,10 +5,11 @@ from datetime import date, datetime, timedelta
 from typing import Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 
-from ledger.models import Case, Operation, OperationType, Pause, TieoutNow
+from ledger.models import Case, Operation, OperationType, Pause, TieoutNow, record_ids
 from ledger.rules.states import Standing
 from reconcile.classes import ItemClass
 from reconcile.differences.models import Decision as Decision
@@ -317,6 +318,7 @@ class Finding(models.Model):
                 condition=Q(reference=""),
             ),
             models.Index(name="finding_living", fields=["run"], condition=Q(lives=True)),
+            GinIndex(record_ids("destination"), name="finding_seen", fastupdate=False),
         ]
 
     def __str__(self) -> str:

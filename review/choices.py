@@ -43,7 +43,7 @@ def offered(chosen: filters.Filter, currencies: list[str], types: list[Operation
     ]
     if chosen.view != "latest":
         choices.append(Choice("Order", "order", "", [*filters.ORDERS.items()], chosen.order))
-    reasons = [(str(kind), words) for kind, words in filters.REASONS.items()]
+    reasons = [(str(kind), words) for kind, words in filters.CAUSES.items()]
     return [
         *choices,
         Choice("Team", "owner", "Any team", _plain(owners), chosen.owner, more=True),

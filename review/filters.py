@@ -71,6 +71,10 @@ REASONS: dict[str, str] = {
     CaseKind.REFUND: "It refunds too much",
 }
 """Why an operation waits for a person."""
+DOUBT, DIFFERENCE = "doubt", "difference"
+CAUSES = {**REASONS, DOUBT: "In doubt, software looks", DIFFERENCE: "A difference of a run"}
+"""Why anything stands in the queue: also what nobody is asked about yet, and what no operation carries."""
+GROUPS = {"cause": "By cause and destination"}
 _MONEY = re.compile(r"\d{1,15}(\.\d{1,4})?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -103,6 +107,8 @@ class Filter:
     reason: str = ""
     text: str = ""
     order: str = "risk"
+    group: str = ""
+    """How rows are put together; empty: each stands by itself."""
     reader: Reader = field(default=Reader(), compare=False)
     """No part of the address: one address is everybody's."""
 
@@ -113,7 +119,7 @@ class Filter:
         # No name has a control character, and the database takes no NUL.
         given = {name: value for name, value in given.items() if not _CONTROL.search(value)}
         known = {"view": VIEWS, "state": STATES, "found": FOUND, "order": ORDERS}
-        known |= {"age": AGES, "younger": YOUNGER, "reason": REASONS}
+        known |= {"age": AGES, "younger": YOUNGER, "reason": CAUSES, "group": GROUPS}
         for name in ("least", "most"):
             given[name] = re.sub(r"[\s,]", "", given.get(name, ""))
             given[name] = given[name] if _MONEY.fullmatch(given[name]) else ""
@@ -132,12 +138,22 @@ class Filter:
     @property
     def narrowed(self) -> bool:
         """Say whether anything but the view and the order is chosen."""
-        return replace(self, view="open", order="risk") != Filter()
+        return replace(self, view="open", order="risk", group="") != Filter()
 
     def without(self, name: str) -> str:
         """Return the address with one filter less."""
         nothing: dict[str, Any] = {name: ""}
         return replace(self, **nothing).address
+
+    @property
+    def grouped(self) -> bool:
+        """Say whether rows are put together; what is done has no cause to go by."""
+        return bool(self.group) and self.view != "latest"
+
+    @property
+    def otherwise(self) -> str:
+        """Return the address of the same rows in groups, or each by itself."""
+        return replace(self, group="" if self.group else "cause").address
 
     @property
     def words(self) -> str:
@@ -146,7 +162,7 @@ class Filter:
 
     def at(self, view: str) -> "Filter":
         """Return the same address under another saved view."""
-        return Filter(view=view, order=self.order, reader=self.reader)
+        return Filter(view=view, order=self.order, group=self.group, reader=self.reader)
 
 
 def _named(kind: type[Filter]) -> list[str]:

@@ -8,8 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet, Value
+from django.db.models.functions import Lower
 
-from ledger.models import REFERENCES, Attempt, Operation, folded
+from ledger.models import REFERENCES, Attempt, Lookup, Operation, folded, record_ids
+from reconcile.models import Finding
 from review import told
 
 SHOWN = 50
@@ -49,6 +51,8 @@ def _parts(asked: str) -> Iterator[QuerySet[Any]]:
         some = some.filter(text__gte=text, text__lt=end).order_by("text", "-id")
         yield some.values_list("pk", "text", "rank")[: SHOWN + 1]
     exactly, last = Value(asked.lower()), Value(len(REFERENCES))
+    for seen, column in ((Lookup.objects.all(), "records"), (Finding.objects.all(), "destination")):
+        yield _seen(seen, column, asked).values_list("operation_id", exactly, last)[: SHOWN + 1]
     if (amount := _amount(asked)) is not None:
         some = Operation.objects.filter(amount=amount).order_by("-id").annotate(text=exactly, rank=last)
         yield some.values_list("pk", "text", "rank")[: SHOWN + 1]
@@ -56,6 +60,13 @@ def _parts(asked: str) -> Iterator[QuerySet[Any]]:
         yield Operation.objects.filter(uid=one).values_list("pk", exactly, last)
         for name in ("uid", "caller_id"):
             yield Attempt.objects.filter(**{name: one}).order_by().values_list("operation_id", exactly, last)
+
+
+def _seen(rows: QuerySet[Any], column: str, asked: str) -> QuerySet[Any]:
+    """Return what has seen a record of exactly this id there, of an operation."""
+    named = rows.exclude(operation=None).annotate(ids=record_ids(column))
+    seen: QuerySet[Any] = named.filter(ids__contains=[Lower(Value(asked))]).order_by().distinct()
+    return seen
 
 
 def _amount(asked: str) -> Decimal | None:

@@ -11,7 +11,7 @@ from django.db.models import BooleanField, Func, Q, QuerySet, Value
 from ledger.models import REFERENCES, Operation, OperationType
 from ledger.rules.states import CaseKind, State
 from review.cursors import seconds
-from review.filters import RESTING, Filter
+from review.filters import DIFFERENCE, DOUBT, RESTING, Filter
 from review.models import Item
 
 WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS, CaseKind.BOTH_THERE]
@@ -21,7 +21,8 @@ WAITING = (State.PENDING, State.RUNNING)
 def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> QuerySet[Item]:
     """Return the items that an address asks for, in no order."""
     found = Item.objects.filter(**_plain(chosen, types, at, since="since"))
-    found = found.filter(**_given({"state": chosen.state, "owner": chosen.owner, "kind": chosen.reason}))
+    found = found.filter(**_given({"state": chosen.state, "owner": chosen.owner}))
+    found = found.filter(_cause(chosen.reason))
     found = found.filter(**_light(chosen))
     match chosen.view:
         case "person":
@@ -45,6 +46,15 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
     return found.filter(_Held(chosen.text)) if chosen.text else found
 
 
+def _cause(reason: str) -> Q:
+    """Ask for the items of a cause: a case's, or none yet, or a difference that no operation carries."""
+    if reason == DIFFERENCE:
+        return Q(operation=None)
+    if reason == DOUBT:
+        return Q(kind="", operation__isnull=False)
+    return Q(**_given({"kind": reason}))
+
+
 def _light(chosen: Filter) -> dict[str, Any]:
     """Ask for the amounts once more as their index has them, which holds no sign: none below nothing then."""
     bounds = {"lightness__lte": chosen.least, "lightness__gte": chosen.least and chosen.most}
@@ -62,8 +72,12 @@ def operations(chosen: Filter, types: Sequence[OperationType], at: datetime) -> 
     latest = chosen.view == "latest"
     walked = Operation.objects.all() if latest else Operation.objects.waiting()
     asked = _plain(chosen, types, at, since="accepted_at")
-    asked |= _given({"state": chosen.state, "case_owner": chosen.owner, "case_kind": chosen.reason})
+    asked |= _given({"state": chosen.state, "case_owner": chosen.owner})
     wanted = Q(**asked)
+    if chosen.reason:
+        wanted &= {DOUBT: Q(case_kind=None, state=State.UNCERTAIN), DIFFERENCE: Q(pk=None)}.get(
+            chosen.reason, Q(case_kind=chosen.reason)
+        )
     if chosen.who:
         wanted &= _whose(chosen, "case_")
     if chosen.found == "unchecked":

@@ -30,6 +30,7 @@ class Place:
     at: datetime
     key: Cursor | None
     number: int
+    """Its number in the list; 0 where it was not opened from one."""
     here: bool
     before: Neighbour | None
     after: Neighbour | None
@@ -49,8 +50,8 @@ class Place:
             next((Neighbour(known[one], one) for one in near if one in known), None)
             for near in (before, after)
         ]
-        number = int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else 1
-        return cls(chosen, at, key, max(number, 1), here, *rows)
+        number = int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else 0
+        return cls(chosen, at, key, number, here, *rows)
 
     @property
     def carry(self) -> str:
@@ -77,12 +78,12 @@ class Place:
     @property
     def previous_url(self) -> str:
         """The row before; empty where there is none."""
-        return self._to(self.before, self.number - 1)
+        return self._to(self.before, max(self.number - 1, 0))
 
     @property
     def next_url(self) -> str:
         """The row after; empty where there is none."""
-        return self._to(self.after, self.number + 1 if self.here else self.number)
+        return self._to(self.after, self.number + 1 if self.here and self.number else self.number)
 
     def _to(self, row: Neighbour | None, number: int) -> str:
         return carried(row.address, carry(self.filter, self.at, row.key, number)) if row else ""
@@ -103,4 +104,9 @@ def carrier(chosen: Filter, at: datetime) -> Callable[[Cursor | None, int], str]
     """Return what writes that query for each row of a page, whose filter and instant are written once."""
     address = chosen.address
     start = f"?{address}{'&' if address else ''}at={cursors.written(at)}"
-    return lambda key, number: f"{start}{f'&key={quote_plus(str(key))}' if key else ''}&place={number}"
+
+    def written(key: Cursor | None, number: int) -> str:
+        where = f"&key={quote_plus(str(key))}" if key else ""
+        return f"{start}{where}{f'&place={number}' if number else ''}"
+
+    return written

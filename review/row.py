@@ -196,16 +196,16 @@ def _unseen(operation: Any, tried: dict[str, Any]) -> tuple[str, str]:
     if tried.get("outcome") == Outcome.REJECTED:
         why = tried["message"].rstrip(".") or f"status {tried['http_status']}"
         return "failed", f"Refused: {why}"
-    if operation.state == State.FAILED and tried.get("outcome") in DOUBT and not _checkable(kind):
+    if operation.state == State.FAILED and tried.get("outcome") in DOUBT and not checkable(kind):
         return "failed", "Not there, on two people’s word"
     if operation.state == State.FAILED:
         return "failed", "Every try is proved not done"
-    if not _checkable(kind):
+    if not checkable(kind):
         return "could_not_look", f"{kind.destination.title} cannot be checked"
     return "unchecked", "Not checked yet"
 
 
-def _checkable(kind: OperationType) -> bool:
+def checkable(kind: OperationType) -> bool:
     """Say whether it can be checked; rules that cannot be read must not take the whole list down."""
     try:
         return kind.has_lookup

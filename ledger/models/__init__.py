@@ -16,6 +16,7 @@ from ledger.models.pace import Pace
 from ledger.models.pause import Pause, Refusal
 from ledger.models.permit import Permit
 from ledger.models.seal import Seal
+from ledger.models.seen import record_ids
 from ledger.models.team import Team
 from ledger.models.webhook import Delivery, Webhook
 
@@ -54,5 +55,6 @@ __all__ = [
     "Webhook",
     "database_now",
     "folded",
+    "record_ids",
     "settled_until",
 ]

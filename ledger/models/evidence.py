@@ -4,6 +4,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import connection, models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
@@ -11,6 +12,7 @@ from django.db.models.functions import Coalesce
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import Destination
 from ledger.models.operation import Attempt, Operation
+from ledger.models.seen import record_ids
 from ledger.rules import actors
 from ledger.rules.states import CaseKind, Verdict
 from ledger.sql import statement
@@ -46,6 +48,7 @@ class Lookup(models.Model):
                 condition=Q(proof=False) | Q(verdict=Verdict.ABSENT, complete=True),
             ),
         ]
+        indexes = [GinIndex(record_ids("records"), name="lookup_seen", fastupdate=False)]
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.verdict}"

@@ -10,7 +10,18 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
-from review import access, choices, cursors, filters, histories, listing, pausing, queue_export, saved
+from review import (
+    access,
+    choices,
+    cursors,
+    filters,
+    grouping,
+    histories,
+    listing,
+    pausing,
+    queue_export,
+    saved,
+)
 from review.access import people_only
 from review.counting import counts
 from review.cursors import Cursor
@@ -29,12 +40,8 @@ def show(request: HttpRequest) -> HttpResponse:
     queue = _asked(request, now)
     if wants_fragment(request):
         return _news(request, queue)
-    after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
-    page = queue.page(after=after, before=before)
-    listed = listing.listed(queue, page, now, number=listing.number(request.GET.get("n", "")))
-    return render(
-        request, "review/queue.html", _context(queue, now, request.user) | {"listed": listed, "now": now}
-    )
+    context = _context(queue, now, request.user) | _rows(request, queue, now) | {"now": now}
+    return render(request, "review/queue.html", context)
 
 
 @people_only
@@ -51,6 +58,14 @@ def table(request: HttpRequest) -> HttpResponseBase:
 def document(request: HttpRequest) -> HttpResponse:
     """Give the same as JSON."""
     return JsonResponse(_kept(request).document())
+
+
+def _rows(request: HttpRequest, queue: Queue, now: datetime) -> dict[str, Any]:
+    if queue.chosen.grouped:
+        return {"groups": grouping.of(queue)}
+    after, before = (Cursor.read(request.GET.get(name, "")) for name in ("after", "before"))
+    page = queue.page(after=after, before=before)
+    return {"listed": listing.listed(queue, page, now, number=listing.number(request.GET.get("n", "")))}
 
 
 def _asked(request: HttpRequest, now: datetime) -> Queue:

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from ledger.destinations import lookups, sending
 from ledger.models import Attempt, Operation, Permit
+from ledger.rules.states import State
 from tests import stories
 from tests.browser.conftest import Windows
 from tests.databases import Clock
@@ -279,3 +280,38 @@ def test_an_operation_page_prints_without_its_controls(
     page.emulate_media(media="print")
     expect(page.get_by_role("button", name="Check Durban Books now")).to_be_hidden()
     expect(page.get_by_text("We sent it at").first).to_be_visible()
+
+
+def test_37_the_queue_is_walked_page_by_page_and_the_place_is_kept(
+    durban: stories.Durban, lost: Operation, windows: Windows
+) -> None:
+    """By keys and by mouse: over a page's end, into an operation, to the next, through an action, back."""
+    durban.invoiced(1)
+    durban.has_thousands_alike(120, state=State.PENDING)
+    where = ".crumbs span.soft"
+    keys, mouse = windows.of("ann"), windows.of("ann", script=False)
+    keys.clock.install()
+    keys.goto("/queue/?view=open")
+    durban.expired(900)
+    keys.clock.run_for(21_000)
+    expect(keys.get_by_role("link", name=re.compile("Show 1 new since"))).to_be_visible()
+    expect(keys.locator(".q-key a").first).to_have_text("Order 483 · Acme")
+    expect(keys.locator(".q-key a")).to_have_count(50)
+    for _ in range(51):
+        keys.keyboard.press("j")
+    expect(keys.get_by_text("From number 51.")).to_be_visible()
+    keys.keyboard.press("j")
+    keys.keyboard.press("Enter")
+    expect(keys.locator(where)).to_have_text("number 51")
+    keys.keyboard.press("j")
+    expect(keys.locator(where)).to_have_text("number 52")
+    mouse.goto("/queue/?view=open&state=uncertain")
+    mouse.get_by_role("link", name="Order 483 · Acme", exact=True).click()
+    expect(mouse.locator(where)).to_have_text(re.compile("number [12]$"))
+    number = mouse.locator(where).inner_text()
+    mouse.get_by_role("button", name="Check Durban Books now").click()
+    main(mouse, "failed", "absent")
+    expect(mouse.locator(where)).to_have_text("no longer in this list")
+    expect(mouse).to_have_url(re.compile(rf"state=uncertain&.*place={number[-1]}$"))
+    mouse.get_by_role("link", name="Queue, all open, filtered").click()
+    expect(mouse).to_have_url(re.compile(r"/queue/\?state=uncertain$"))

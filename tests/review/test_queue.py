@@ -261,8 +261,10 @@ def test_what_waits_for_its_turn_is_looked_through_a_piece_at_a_time(
     assert listed(ann, way(page, "next").removeprefix("/queue/")) == []
     near = f"?currency=EUR&after=o~0.0~{last.pk - 5}"
     assert listed(ann, near) == ["Order 3"]
-    page = ann.get(f"/operations/{held.uid}/?currency=EUR").content.decode()
-    assert "number 1" in page
+    page = ann.get(f"/operations/{held.uid}/?currency=EUR&place=1").content.decode()
+    assert "number 1<" in page
+    searched = ann.get("/find/?q=Order%201", follow=True).content.decode()
+    assert "Order 1" in searched and "number " not in searched.partition("</nav>")[2].partition("</nav>")[0]
 
 
 def test_a_million_that_wait_are_not_read_for_the_list(
