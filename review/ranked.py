@@ -21,7 +21,9 @@ from review.models import Item
 from review.sql import statement
 
 FEW = 8000
-"""Up to about so many items are sorted; by the database's own estimate, or counted where it has none."""
+"""Up to about so many items are sorted, by the database's own estimate."""
+COUNTED = 2000
+"""The same where it has none, and they are counted: of more, a page is full before many are read."""
 LEAST = 1e-6
 """What is worth nothing stands in the order of its age."""
 STORED = {"due": "due_s", "age": "since_s", "amount": "lightness"}
@@ -111,9 +113,13 @@ class Order:
 
 
 def estimate(items: QuerySet[Item], *, counts: bool) -> int:
-    """Return how many items the database expects there to be, by reading nothing; or counts to FEW."""
+    """Return how many items the database expects there to be, by reading nothing; or counts, to COUNTED.
+
+    Where it counted to its end there are more than FEW for all that is known.
+    """
     if counts:
-        return items.order_by().values("pk")[: FEW + 1].count()
+        found = items.order_by().values("pk")[: COUNTED + 1].count()
+        return found if found <= COUNTED else FEW + 1
     try:
         asked, values = items.order_by().values("pk").query.sql_with_params()
     except EmptyResultSet:

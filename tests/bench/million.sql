@@ -54,7 +54,11 @@ INSERT INTO ledger_lookup (
 )
 SELECT gen_random_uuid(), id, 'worker', accepted_at + interval '40 seconds', accepted_at + interval '41 seconds',
     CASE state WHEN 'completed' THEN 'several' WHEN 'failed' THEN 'absent' ELSE 'could_not_look' END, state <> 'uncertain', false,
-    '[]', md5(id::text), '', ''
+    CASE state WHEN 'completed' THEN (
+        SELECT jsonb_agg(jsonb_build_object('id', 'SEEN-' || id || '-' || which, 'reference', key, 'amount', amount::text,
+            'currency', currency, 'status', 'open', 'standing', 'done', 'occurred_at', accepted_at, 'differs', '[]'::jsonb))
+        FROM generate_series(1, 2) AS which
+    ) ELSE '[]' END, md5(id::text), '', ''
 FROM ledger_operation WHERE (held_at IS NOT NULL OR state = 'uncertain') AND id % 5 > 0;
 
 INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, revision, data, at)
