@@ -18,8 +18,9 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
-from django.db import IntegrityError, ProgrammingError, connection, transaction
+from django.db import IntegrityError, OperationalError, ProgrammingError, connection, transaction
 from django.db.models import F
 
 from ledger import actions
@@ -402,6 +403,27 @@ def test_whoever_is_killed_at_it_leaves_nothing_half_done_or_done_twice(
     until(lambda: running.carry_on(bulk.pk, within_s=120), what="The turn of who was killed")
     assert Bulk.objects.get().status == "done"
     is_whole(bulk)
+
+
+def test_whoever_ends_between_a_check_and_its_note_asks_no_second_time_and_one_is_at_it_at_once(
+    durban: Durban,
+) -> None:
+    """Seldom met by killing; here the note waits for a row that somebody holds, and gives up."""
+    bulk = started(frozen(Action.CHECK, *lost(durban, 2)))
+    looks = Event.objects.filter(kind="looked", reason__contains="bulk action")
+    durban.clock.advance(11)
+    with psycopg.connect(durban.clock.database.app_url) as other:
+        other.execute("SELECT FROM review_bulk WHERE id = %s FOR UPDATE", [bulk.pk])
+        sql("SET lock_timeout = '100ms'")
+        with pytest.raises(OperationalError):
+            running.carry_on(bulk.pk)
+        sql("SET lock_timeout = 0")
+        other.rollback()
+        assert looks.count() == 1 and bulk.items.get().outcome == ""
+        other.execute("SELECT pg_advisory_lock(%s, %s)", [running.PLACE, bulk.pk])
+        assert not running.carry_on(bulk.pk), "another process is at it"
+        other.execute("SELECT pg_advisory_unlock(%s, %s)", [running.PLACE, bulk.pk])
+    assert on(bulk) == {"verified": 1} and looks.count() == 1
 
 
 @pytest.mark.long
