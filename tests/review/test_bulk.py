@@ -395,12 +395,12 @@ def test_whoever_is_killed_at_it_leaves_nothing_half_done_or_done_twice(
     durban.clock.advance(11)
     for part, count in ((0.1, 2), (0.3, 1), (0.6, 1)):
         hands = [spawn(f"hand {part} {n}", "-c", HAND.format(bulk.pk)) for n in range(count)]
-        until(progress(bulk, part), seconds=120, what="Progress")
+        until(progress(bulk, part), seconds=600, what="Progress")
         for hand in hands:
             hand.kill()
             hand.wait()
         assert counting.counts(bulk).ties
-    until(lambda: running.carry_on(bulk.pk, within_s=120), what="The turn of who was killed")
+    until(lambda: running.carry_on(bulk.pk, within_s=600), what="The turn of who was killed")
     assert Bulk.objects.get().status == "done"
     is_whole(bulk)
 
