@@ -54,6 +54,8 @@ def test_ann_takes_it_by_keys_puts_it_off_without_script_and_hands_it_over(
         "mine": "/queue/?view=late",
         "differs-beside": f"/operations/{made['differs'].uid}/",
         "kept": "/queue/?state=failed",
+        "notices": "/notices/",
+        "new-for-me": "/",
         "hand-over": "/hand-over/",
     }.items():
         page.goto(address)
@@ -66,4 +68,13 @@ def test_ann_takes_it_by_keys_puts_it_off_without_script_and_hands_it_over(
     assert set(
         Case.objects.open().filter(operation__in=[absent, other]).values_list("assignee", flat=True)
     ) == {"bob"}
+    bob = windows.of("bob", script=False)
+    bob.goto("/")
+    expect(bob.get_by_role("region", name="New for you")).to_contain_text("two items")
+    bob.get_by_role("link", name="Notices 2 unread").focus()
+    bob.keyboard.press("Enter")
+    expect(bob.get_by_text("“On holiday.”")).to_be_visible()
+    bob.get_by_role("button", name="Mark as read").focus()
+    bob.keyboard.press("Enter")
+    expect(bob.get_by_role("link", name="Notices", exact=True)).to_be_visible()
     assert wrong == []

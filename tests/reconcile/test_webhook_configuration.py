@@ -74,6 +74,35 @@ def test_an_address_that_may_not_be_posted_to_is_refused(configure: Configure, u
         assert "+ webhook shop" in configure(BOOKS + allowed).stdout
 
 
+def test_a_team_s_chat_is_named_by_its_place_and_its_address_never_printed(configure: Configure) -> None:
+    """It is checked as a webhook's, where it can be read; whoever knows it may write there."""
+    wrong = """
+[teams.finance]
+escalate = [{ to = "leads" }, { to = "leads" }, { to = "finance", after = "1h" }]
+chat = "https://hooks.example.com/do_not_print"
+chat_kind = "irc"
+[teams.leads]
+chat = "env:LEADS_CHAT"
+"""
+    done = configure(BOOKS + wrong, wrong=True, LEADS_CHAT="https://10.0.0.7/do_not_print")
+    assert "do_not_print" not in done.stderr
+    said = {place.partition("teams.")[2]: words[0] for place, words in refusals(done).items()}
+    assert said == {
+        "finance.chat": "A secret never stands in this file.",
+        "finance.chat_kind": '"irc" is not one of the choices.',
+        "leads.chat": "The address leads into a private network.",
+    }
+    levels = wrong.replace('"https://hooks.example.com/do_not_print"', '"env:LEADS_CHAT"').replace(
+        "irc", "teams"
+    )
+    done = configure(BOOKS + levels, wrong=True, LEADS_CHAT="https://hooks.example.com/x")
+    assert {place.partition("teams.")[2]: words[0] for place, words in refusals(done).items()} == {
+        "finance.escalate.1.to": "leads has it already.",
+        "finance.escalate.1.after": "Both levels would have it at once.",
+        "finance.escalate.2.to": "finance has it already.",
+    }
+
+
 def test_it_is_taken_in_and_changes_are_said_without_address_and_secret(configure: Configure) -> None:
     assert "+ webhook shop" in configure(BOOKS + HOOK, **SECRETS).stdout
     again = configure(BOOKS + HOOK).stdout
