@@ -9,6 +9,7 @@
 
 import json
 import uuid
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,8 +19,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from ledger.models import Event
+from ledger.rules.leaves import Action
 from reconcile.proposals.actions import propose_role
-from review.models import Bulk
+from review.bulk.freezing import freeze
+from review.filters import Filter
 from tests import stories
 from tests.databases import Database
 from tests.people import browser_of, person
@@ -34,7 +37,7 @@ from tests.review.signing import (
     text,
     with_app,
 )
-from tests.review.test_every_door import APPROVE, DOORS
+from tests.review.test_every_door import APPROVE, DOORS, Place, extra_asked
 
 
 @pytest.fixture(autouse=True)
@@ -182,7 +185,9 @@ def test_another_persons_note_in_a_session_opens_nothing() -> None:
     assert client.get("/queue/").status_code == 302
 
 
-def test_whoever_approves_has_shown_lately_who_they_are(durban: stories.Durban, settings: Any) -> None:
+def test_whoever_approves_has_shown_lately_who_they_are(
+    durban: stories.Durban, settings: Any, tmp_path: Path
+) -> None:
     settings.SECOND_FACTOR_ROLES = frozenset()
     operation = durban.expired(398)
     page = f"/operations/{operation.uid}/approve/?back=approvals"
@@ -199,12 +204,14 @@ def test_whoever_approves_has_shown_lately_who_they_are(durban: stories.Durban, 
     form = {"reason": "Yes.", "command_id": str(uuid.uuid4()), "answer": "approve"}
     wish: dict[str, Any] = {"actor": person("ada").username, "reason": "New.", "command_id": uuid.uuid4()}
     nora = propose_role(person("nora"), "viewer", give=True, **wish)
-    bulk = Bulk.objects.create(action="check", maker="ann", picked=True, frozen=1)
+    bulk = freeze(Action.CHECK, person=person("ann"), chosen=Filter(), picked=[operation.uid])
     uids = {"operations": operation.uid, "approvals": nora.uid, "bulk": bulk.uid}
     aged(bob, proved_at=16 * 60)
     doors = [one for one, door in DOORS.items() if door.may == APPROVE and one.partition("/")[0] in uids]
+    extra, _ = extra_asked(Place(durban.clock, tmp_path, _durban=durban), "bob")
     for door in [one for one in doors if "refuse" not in one]:
         address = f"/{door}".replace("<uuid:uid>", str(uids[door.partition("/")[0]]))
+        address = extra if door.startswith("approvals/differences/") else address
         (back,) = parse_qs(urlsplit(bob.post(address, form)["Location"]).query)["next"]
         assert bob.get(back).status_code in (200, 302), "where they are led back to can be shown"
     assert browser_of("vic").get(page).status_code == 200, "who may not is told so, not asked for a password"
