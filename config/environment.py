@@ -18,7 +18,7 @@ from ledger.rules.errors import KeyringError
 from ledger.rules.keyring import Keyring
 
 ROOT = Path(__file__).resolve().parent.parent
-ROLES = ("viewer", "reviewer", "approver", "administrator")
+ROLES = ("viewer", "reviewer", "approver", "administrator", "auditor")
 NOBODY = "none"
 SECURITY = ("starttls", "tls", "none")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")

@@ -10,13 +10,16 @@ from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import Case, Operation, OperationType, Pause, TieoutNow, record_ids
+from ledger.models.evidence import CaseQuerySet
 from ledger.rules.states import Standing
+from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
 from reconcile.differences.models import Decision as Decision
 from reconcile.displaying import Display as Display
 from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
+from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal
 from reconcile.statements.models import Comparison as Comparison
 from reconcile.statements.models import Piece as Piece
@@ -25,8 +28,12 @@ UNKNOWN_ZONE = (ZoneInfoNotFoundError, ValueError, OSError)
 """What a zone raises that this machine does not know, whatever its name is like."""
 
 
-class PlanQuerySet(models.QuerySet["Plan"]):
+class PlanQuerySet(Seen, models.QuerySet["Plan"]):
     """Questions about plans."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation_type__in=sight.types)
 
     def scheduled(self) -> Self:
         """Plans that run by themselves."""
@@ -74,8 +81,12 @@ class Plan(models.Model):
         return ZoneInfo(self.timezone)
 
 
-class RunQuerySet(models.QuerySet["Run"]):
+class RunQuerySet(Seen, models.QuerySet["Run"]):
     """Questions about runs."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(plan__in=Plan.objects.all())
 
     def running(self) -> Self:
         """Runs that somebody is at work on, or was until the process stopped."""
@@ -264,6 +275,14 @@ class Record(models.Model):
         return f"{self.side} {self.number}"
 
 
+class FindingQuerySet(Seen, models.QuerySet["Finding"]):
+    """Questions about differences."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(run__in=Run.objects.all())
+
+
 class Finding(models.Model):
     """What a run found in one class under one reference; it is carried on from run to run."""
 
@@ -296,6 +315,8 @@ class Finding(models.Model):
     is_open = models.BooleanField(default=True)
     case = models.ForeignKey(Case, null=True, on_delete=models.PROTECT, related_name="findings")
 
+    objects = FindingQuerySet.as_manager()
+
     class Meta:
         ordering = ["id"]
         constraints = [
@@ -323,3 +344,6 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_class} {self.reference}"
+
+
+CaseQuerySet.found_by.append(lambda: Finding.objects.filter(case__isnull=False).order_by().values("case"))

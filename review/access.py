@@ -8,15 +8,17 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
-from django.db.models import Count, Exists, OuterRef, Subquery
+from django.db.models import Count, OuterRef, Subquery
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.cache import add_never_cache_headers
 from django_htmx.http import HttpResponseClientRedirect
 
+from ledger import sight
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
+from ledger.sight import Entities
 from review import second_factor
 from review.filters import Reader
 from review.instants import zone
@@ -47,6 +49,7 @@ Right = Literal[
     "propose",
     "sample",
     "certify",
+    "reveal",
 ]
 
 _REVIEWER: frozenset[Right] = frozenset(
@@ -59,7 +62,7 @@ _REVIEWER: frozenset[Right] = frozenset(
 RIGHTS: dict[str, frozenset[Right]] = {
     "viewer": frozenset({"look"}),
     "reviewer": _REVIEWER,
-    "approver": _REVIEWER | {"approve", "hand_over", "share", "certify"},
+    "approver": _REVIEWER | {"approve", "hand_over", "share", "certify", "reveal"},
     "administrator": frozenset(
         {"look", "resume", "redeliver", "hand_over", "share", "people", "propose", "deputise", "reconcile"}
     ),
@@ -67,7 +70,7 @@ RIGHTS: dict[str, frozenset[Right]] = {
 AUDITOR = "auditor"
 NO_TEAM = RIGHTS.keys() | {AUDITOR}
 """Groups that are roles; every other one is a team."""
-_AUDITOR: frozenset[Right] = frozenset({"look", "sample"})
+_AUDITOR: frozenset[Right] = frozenset({"look", "sample", "reveal"})
 """Of who has a term: while it is open they have no other rights, whatever their roles."""
 LOOKS_ONLY = "Your role looks only."
 NO_ITEMS = "Administrators decide no items."
@@ -77,7 +80,11 @@ NO_PEOPLE = "An administrator resets it: accounts are theirs."
 NO_PROPOSAL = "An administrator proposes it: rules and roles are theirs."
 NO_SAMPLE = "An auditor draws samples; an administrator lets somebody audit, for a time."
 NO_CERTIFICATE = "An approver reviews it: roles are given by administrators."
+NO_REVEAL = "An approver looks at personal values, or an auditor; for everybody else they stay hidden."
 NO_TERM = "An administrator lets somebody audit."
+NO_PART = "You see some entities only, and this is the whole installation’s."
+WHOLE: frozenset[Right] = frozenset({"people", "propose", "certify"})
+"""What concerns every entity: nobody has it who is limited to some."""
 NO_APPROVER = "An approver decides this; your role asks."
 
 
@@ -88,6 +95,7 @@ _OF_OTHERS: dict[Right, str] = {
     "propose": NO_PROPOSAL,
     "sample": NO_SAMPLE,
     "certify": NO_CERTIFICATE,
+    "reveal": NO_REVEAL,
 }
 
 
@@ -117,30 +125,43 @@ def zone_name(user: User | AnonymousUser) -> str:
 
 
 def unread(user: User | AnonymousUser) -> int:
-    """Return how many notices a person has not marked as read; no query of its own."""
+    """Return how many notices a person has not read; a query of its own only where they are limited."""
+    if entities(user) is not None:
+        return Notice.objects.unread().filter(person=user.pk).count()
+    return _known(user)[3]
+
+
+def entities(user: User | AnonymousUser) -> Entities:
+    """Return to which legal entities a person is limited; None where they see all. No query of its own."""
     return _known(user)[2]
 
 
-def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str, int]:
-    """Return a person's roles, zone and unread notices; all in one query for each request."""
-    known: tuple[frozenset[str], str, int] | None = getattr(user, "_known", None)
+def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str, Entities, int]:
+    """Return a person's roles, zone, entities and unread notices; all in one query for each request."""
+    known: tuple[frozenset[str], str, Entities, int] | None = getattr(user, "_known", None)
     if known is None:
         rows = _rows(user) if user.is_authenticated else []
-        audits = any(audits for _, _, audits, _ in rows)
-        given = frozenset(role for role, _, _, _ in rows if role and role != AUDITOR)
-        chosen = next((name for _, name, _, _ in rows if name), "")
-        new = next((count for *_, count in rows), 0)
-        known = frozenset({AUDITOR}) if audits else given, chosen, new or 0
+        given = frozenset(row[0] for row in rows if row[0] and row[0] != AUDITOR)
+        zone, limit, term, new = rows[0][1:] if rows else (None, None, None, None)
+        mine = given if term is None else frozenset({AUDITOR})
+        known = mine, zone or "", _both(limit, term), new or 0
         user._known = known  # type: ignore[union-attr]  # kept on the request's own user
     return known
 
 
-def _rows(user: User) -> list[tuple[str | None, str | None, bool, int | None]]:
-    audits = Exists(AuditorTerm.objects.open().filter(person=OuterRef("pk")))
-    mine = User.objects.filter(pk=user.pk).annotate(audits=audits)
-    new = Notice.objects.unread().filter(person=OuterRef("pk")).order_by().values("person")
+def _rows(user: User) -> list[tuple[str | None, str | None, list[str] | None, list[str] | None, int | None]]:
+    term = AuditorTerm.objects.open().filter(person=OuterRef("pk")).order_by("pk").values("entities")[:1]
+    with sight.whole():  # what is seen is only known by this
+        new = Notice.objects.unread().filter(person=OuterRef("pk")).order_by().values("person")
+    mine = User.objects.filter(pk=user.pk).annotate(term=Subquery(term))
     mine = mine.annotate(new=Subquery(new.annotate(count=Count("pk")).values("count")))
-    return list(mine.values_list("groups__name", "reader__zone", "audits", "new"))
+    return list(mine.values_list("groups__name", "reader__zone", "limit__entities", "term", "new"))
+
+
+def _both(limit: list[str] | None, term: list[str] | None) -> Entities:
+    """Return what a person's limit and their term as an auditor both allow."""
+    given = [frozenset(names) for names in (limit, term) if names]
+    return frozenset.intersection(*given) if given else None
 
 
 def teams(user: User | AnonymousUser) -> frozenset[str]:
@@ -155,6 +176,8 @@ def reader(user: User | AnonymousUser) -> Reader:
 
 def may(user: User | AnonymousUser, right: Right) -> bool:
     """Say whether a person's roles include a right; being a superuser adds none."""
+    if right in WHOLE and entities(user) is not None:
+        return False
     return user.is_active and any(right in _rights(role) for role in roles(user))
 
 
@@ -165,10 +188,19 @@ def _rights(role: str) -> frozenset[Right]:
 def require(user: User, right: Right) -> None:
     """Raise NotAllowed where the person's roles do not include the right."""
     if not may(user, right):
-        raise NotAllowed(_OF_OTHERS.get(right) or lacking(user))
+        raise NotAllowed(why_not(user, right))
 
 
-def lacking(user: User) -> str:
+def why_not(user: User | AnonymousUser, right: Right) -> str:
+    """Say why a person may not; empty where they may."""
+    if may(user, right):
+        return ""
+    if right in WHOLE and entities(user) is not None and any(right in _rights(one) for one in roles(user)):
+        return NO_PART
+    return _OF_OTHERS.get(right) or lacking(user)
+
+
+def lacking(user: User | AnonymousUser) -> str:
     """Say why a person's roles do not include a right of those who decide."""
     if may(user, "ask"):
         return NO_APPROVER

@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +16,8 @@ from ledger.actions.noting import note
 from ledger.models import TieoutNow
 from ledger.rules import actors
 from ledger.rules.errors import NotNow
-from review.access import require
+from reconcile.proposals import limits
+from review.access import AUDITOR, require
 from review.models import AccessReview, AuditorTerm
 from review.second_factor import KINDS, needed
 
@@ -31,6 +32,8 @@ class Account:
     roles: list[str]
     second_factor: bool
     missing: bool
+    entities: list[str]
+    """Those that they are limited to; none for all."""
     term: AuditorTerm | None
     changed: str
     """What is not as it was at the last review."""
@@ -39,6 +42,7 @@ class Account:
     def seen(self) -> dict[str, Any]:
         """Return what a review keeps of it."""
         told = {"roles": self.roles, "active": self.user.is_active, "second_factor": self.second_factor}
+        told |= {"entities": self.entities} if self.entities else {}
         return told | ({"auditor_until": self.term.ends_at.isoformat()} if self.term else {})
 
 
@@ -75,7 +79,8 @@ def page() -> Page:
     last = AccessReview.objects.order_by("-pk").first()
     before: Seen = last.seen if last else {}
     left = AuditorTerm.objects.filter(ended_at=None, ends_at__gt=TieoutNow()).order_by("begins_at", "pk")
-    people = User.objects.prefetch_related("groups", Prefetch("auditor_terms", left, to_attr="terms_left"))
+    terms = Prefetch("auditor_terms", left, to_attr="terms_left")
+    people = User.objects.select_related("limit").prefetch_related("groups", terms)
     factors = set(Authenticator.objects.filter(type__in=KINDS).values_list("user_id", flat=True))
     accounts = [
         _account(user, factors, before if last else None)
@@ -89,11 +94,14 @@ def _account(user: User, factors: set[int], before: Seen | None) -> Account:
     roles = sorted(group.name for group in user.groups.all())
     has = user.pk in factors
     term = next(iter(user.terms_left), None)  # type: ignore[attr-defined]  # prefetched under this name
-    one = Account(user, roles, has, needed(frozenset(roles)) and not has, term, "")
+    sees = list(user.limit.entities) if hasattr(user, "limit") else []
+    sees = sorted({*sees, *(term.entities if term else ())})
+    audits = {AUDITOR} if term else set()
+    one = Account(user, roles, has, needed(frozenset(roles) | audits) and not has, sees, term, "")
     if before is None:
         return one
     changed = "; ".join(_changes(before.get(user.get_username()), one.seen))
-    return Account(user, roles, has, one.missing, term, changed)
+    return replace(one, changed=changed)
 
 
 def _changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterator[str]:
@@ -103,6 +111,8 @@ def _changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Iterat
     was, is_ = set(before["roles"]), set(now["roles"])
     yield from (f"now {role}" for role in sorted(is_ - was))
     yield from (f"no longer {role}" for role in sorted(was - is_))
+    if before.get("entities", []) != now.get("entities", []):
+        yield f"sees {limits.words(now.get('entities', []))}"
     if before["active"] != now["active"]:
         yield "switched on" if now["active"] else "switched off"
     if before["second_factor"] != now["second_factor"]:

@@ -10,6 +10,7 @@ from allauth.usersessions.models import UserSession
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from ledger.actions.accounts import tell_of_account
@@ -17,9 +18,10 @@ from ledger.models import Approval, Case, Permit, database_now
 from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
 from reconcile.models import Proposal
 from reconcile.proposals import actions as proposals
+from reconcile.proposals import limits
 from review import access, cases, sessions
 from review.access import require
-from review.models import Bulk
+from review.models import AuditorTerm, Bulk
 from review.second_factor import KINDS, needed
 
 NO_APPROVER_LEFT = (
@@ -35,6 +37,8 @@ class Account:
 
     user: User
     roles: str
+    sees: str
+    """The entities that they are limited to; empty for all."""
     factors: str
     missing: bool
     """A role wants a second factor, and there is none."""
@@ -179,7 +183,9 @@ def reset_by(person: User, name: str, *, reason: str) -> int:
 
 def listed(reader: User) -> list[Account]:
     """Return everybody, those who may still sign in first; a fixed number of queries."""
-    people = User.objects.prefetch_related("groups").order_by("-is_active", "username")
+    audits = Exists(AuditorTerm.objects.open().filter(person=OuterRef("pk")))
+    people = User.objects.annotate(audits=audits).prefetch_related("groups").select_related("limit")
+    people = people.order_by("-is_active", "username")
     factors: dict[int, list[str]] = {}
     for user_id, kind in Authenticator.objects.values_list("user_id", "type"):
         factors.setdefault(user_id, []).append(kind)
@@ -187,21 +193,21 @@ def listed(reader: User) -> list[Account]:
     living = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     for user_id in UserSession.objects.filter(session_key__in=living).values_list("user_id", flat=True):
         begun[user_id] = begun.get(user_id, 0) + 1
-    may = access.may(reader, "people")
-    return [
-        _account(user, factors.get(user.pk, []), begun.get(user.pk, 0), reader, may=may) for user in people
-    ]
+    return [_account(user, factors.get(user.pk, []), begun.get(user.pk, 0), reader) for user in people]
 
 
-def _account(user: User, kinds: Sequence[str], begun: int, reader: User, *, may: bool) -> Account:
+def _account(user: User, kinds: Sequence[str], begun: int, reader: User) -> Account:
     roles = frozenset(group.name for group in user.groups.all())
+    # Who audits has no other rights meanwhile.
+    roles = frozenset({access.AUDITOR}) if user.audits else roles  # type: ignore[attr-defined]  # annotated
+    sees = limits.words(user.limit.entities) if hasattr(user, "limit") else ""
     counted = {kind: kinds.count(kind) for kind in KINDS}
     words = ["app"] * bool(counted[Authenticator.Type.TOTP])
     keys = counted[Authenticator.Type.WEBAUTHN]
     words += [f"{keys} passkey{'s' * (keys != 1)}"] * bool(keys)
-    closed = access.NO_PEOPLE if not may else OWN if user.pk == reader.pk else ""
+    closed = access.why_not(reader, "people") or (OWN if user.pk == reader.pk else "")
     missing = needed(roles) and not words
-    return Account(user, ", ".join(sorted(roles)), " and ".join(words), missing, begun, closed)
+    return Account(user, ", ".join(sorted(roles)), sees, " and ".join(words), missing, begun, closed)
 
 
 def _locked(name: str) -> User:

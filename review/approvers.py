@@ -1,15 +1,21 @@
 """Who could be the second person."""
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 
 from review.access import RIGHTS
 
 APPROVING = sorted(role for role, rights in RIGHTS.items() if "approve" in rights)
 
 
-def second_person(asking: User) -> str:
-    """Name who else could agree: "bob or another approver"; says so where nobody could."""
+def second_person(asking: User, entity: str = "") -> str:
+    """Name who else could agree: "bob or another approver"; says so where nobody could.
+
+    Of those who are limited, only who sees the entity that is named.
+    """
     others = User.objects.filter(is_active=True, groups__name__in=APPROVING).exclude(pk=asking.pk)
+    if entity:
+        others = others.filter(Q(limit=None) | Q(limit__entities__contains=[entity]))
     names = list(others.order_by("username").values_list("username", flat=True).distinct()[:2])
     if not names:
         return "another approver, and nobody else has that role yet"

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import connection
 
+from ledger import sight
 from review.narrowing import WRONG
 
 COUNTED = 1000
@@ -13,34 +14,52 @@ COUNTED = 1000
 
 _COUNTS = """
 WITH RECURSIVE one AS (
-    (SELECT currency FROM review_item ORDER BY currency LIMIT 1)
+    (SELECT currency FROM review_item WHERE {seen} ORDER BY currency LIMIT 1)
     UNION ALL
     SELECT further.currency FROM one CROSS JOIN LATERAL (
-        SELECT currency FROM review_item WHERE currency > one.currency ORDER BY currency LIMIT 1
+        SELECT currency FROM review_item WHERE currency > one.currency AND {seen} ORDER BY currency LIMIT 1
     ) AS further
 )
 SELECT
-    (SELECT count(*) FROM (SELECT FROM review_item LIMIT %(most)s) AS counted),
+    (SELECT count(*) FROM (SELECT FROM review_item WHERE {seen} LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (
-        SELECT FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL LIMIT %(most)s
+        SELECT FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL AND {seen}
+        LIMIT %(most)s
     ) AS counted),
     (SELECT count(*) FROM (
-        SELECT FROM review_item WHERE kind <> '' OR finding_id IS NOT NULL LIMIT %(most)s
+        SELECT FROM review_item WHERE (kind <> '' OR finding_id IS NOT NULL) AND {seen}
+        LIMIT %(most)s
     ) AS counted),
-    (SELECT count(*) FROM (SELECT FROM review_item WHERE due_s < %(now_s)s LIMIT %(most)s) AS counted),
-    (SELECT count(*) FROM (SELECT FROM review_item WHERE level > 0 LIMIT %(most)s) AS counted),
-    (SELECT count(*) FROM (SELECT FROM review_item WHERE kind = ANY(%(wrong)s) LIMIT %(most)s) AS counted),
-    (SELECT count(*) FROM (SELECT FROM review_item WHERE rests_s > %(now_s)s LIMIT %(most)s) AS counted),
+    (SELECT count(*) FROM (
+        SELECT FROM review_item WHERE due_s < %(now_s)s AND {seen} LIMIT %(most)s
+    ) AS counted),
+    (SELECT count(*) FROM (
+        SELECT FROM review_item WHERE level > 0 AND {seen} LIMIT %(most)s
+    ) AS counted),
+    (SELECT count(*) FROM (
+        SELECT FROM review_item WHERE kind = ANY(%(wrong)s) AND {seen} LIMIT %(most)s
+    ) AS counted),
+    (SELECT count(*) FROM (
+        SELECT FROM review_item WHERE rests_s > %(now_s)s AND {seen} LIMIT %(most)s
+    ) AS counted),
     (SELECT array_agg(currency) FROM one WHERE currency <> ''),
     (SELECT array_agg(DISTINCT currency) FROM (
-        SELECT currency FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL
-        ORDER BY id DESC LIMIT %(most)s
+        SELECT currency FROM ledger_operation
+        WHERE state IN ('pending', 'running') AND held_at IS NULL AND {seen} ORDER BY id DESC LIMIT %(most)s
     ) AS counted WHERE currency <> ''),
     (SELECT count(*) FROM (
-        SELECT FROM ledger_case WHERE operation_id IS NULL AND closed_at IS NULL AND kind = 'repeated'
-        LIMIT %(most)s
+        SELECT FROM ledger_case
+        WHERE operation_id IS NULL AND closed_at IS NULL AND kind = 'repeated' AND {repeated} LIMIT %(most)s
     ) AS counted)
 """
+
+
+_ALL = {"seen": "TRUE", "repeated": "TRUE"}
+_SOME = {
+    "seen": "operation_type_id = ANY(%(types)s)",
+    "repeated": "id IN (SELECT case_id FROM reconcile_repeat WHERE operation_type_id = ANY(%(types)s))",
+}
+"""What is counted for who sees all, and for who sees some legal entities."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +79,11 @@ def counts(now: datetime) -> Counts:
         "now_s": now.timestamp(),
         "wrong": [str(kind) for kind in WRONG],
     }
+    here = sight.present()
+    if here is not None:
+        values["types"] = here.types
     with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, values)
+        cursor.execute(_COUNTS.format(**(_SOME if here else _ALL)), values)
         asks, waits, person, late, escalated, wrong, snoozed, own, others, repeated = cursor.fetchone()
     return Counts(
         views={

@@ -1,6 +1,7 @@
 """What a person decides: check, allow, attest, end, override, approve, resume. Who may is asked here."""
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from ledger.rules.leaves import UNDO
 from reconcile.histories import looking
 from reconcile.models import Proposal, Repeat
 from reconcile.proposals import actions as proposals
+from reconcile.proposals import limits
 from review import checking
 from review.access import may, require
 
@@ -243,6 +245,15 @@ def propose_role(
     require(person, "propose")
     actor = actors.person(person.get_username())
     return proposals.propose_role(whose, role, give=give, actor=actor, reason=reason, command_id=command_id)
+
+
+def propose_limit(
+    *, person: User, whose: User, entities: Sequence[str], reason: str, command_id: uuid.UUID
+) -> Proposal:
+    """Propose to limit somebody to legal entities, or to let them see all."""
+    require(person, "propose")
+    actor = actors.person(person.get_username())
+    return limits.propose_limit(whose, to=entities, actor=actor, reason=reason, command_id=command_id)
 
 
 def refuse(

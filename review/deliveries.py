@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.db.models import F, OuterRef, Subquery
 
+from ledger import sight
 from ledger.models import Delivery, Destination, Event, Heard
 from review import wording
 from review.instants import instant
@@ -108,7 +109,8 @@ def told_to_us() -> list[Destination]:
 
 def _delivered_before(found: Sequence[Delivery]) -> dict[uuid.UUID, datetime]:
     """Return when deliveries were first delivered that were sent again afterwards, by their ids."""
-    asked = Event.objects.filter(operation=None, kind="told_again")
+    with sight.whole():
+        asked = Event.objects.filter(operation=None, kind="told_again")
     asked = asked.filter(data__delivery__in=[str(one.uid) for one in found])
     first: dict[uuid.UUID, datetime] = {}
     for data in asked.order_by("id").values_list("data", flat=True):

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from ledger import sight
 from ledger.models import Event
 from reconcile.classes import ItemClass
 from reconcile.differences import actions
@@ -144,7 +145,8 @@ class Page:
     def trail(self) -> list[trail.Line]:
         """The events of its decisions."""
         known = [str(one.uid) for one in self.decisions]
-        events = Event.objects.filter(operation=None, data__decision__in=known).order_by("pk")
+        with sight.whole():
+            events = Event.objects.filter(operation=None, data__decision__in=known).order_by("pk")
         return [trail.line(event, there=self.there) for event in events]
 
 

@@ -42,6 +42,7 @@ ADMINISTERS = frozenset(
             "person_made",
             "roles_changed",
             "teams_changed",
+            "entities_limited",
             "person_ended",
             "person_let_back",
         ),
@@ -118,7 +119,10 @@ def read(month: str) -> Report:
     begins, ends = (datetime.combine(on, time.min, zone()) for on in (first, following))
     lines = {line.name: line for line in _people()}
     done = Event.objects.by_people().between(begins, ends).filter(kind__in=DECIDES | APPROVES | ADMINISTERS)
-    done = done.exclude(_LOOKS)
+    # What two have decided is counted where it was asked for; what carries it out is no second decision.
+    asked = Event.objects.filter(kind__in=["asked", "ask_approved"], operation=OuterRef("operation"))
+    asked = asked.filter(command_id=OuterRef("command_id")).exclude(pk=OuterRef("pk"))
+    done = done.exclude(_LOOKS).exclude(Exists(asked))
     for name, kind, count in done.order_by().values_list("actor", "kind").annotate(count=Count("pk")):
         duty = next(duty for duty, kinds in DUTIES.items() if kind in kinds)
         lines.setdefault(name, Line(name, [], [])).did[duty] += count

@@ -40,7 +40,7 @@ def found(asked: str, now: datetime) -> list[Any]:
     rows = sorted(first.union(*others, all=True), key=lambda row: (row[1] != asked.lower(), row[2]))
     pks = list(dict.fromkeys(pk for pk, *_ in rows))[: SHOWN + 1]
     known = {row.pk: row for row in told.read(pks)}
-    return [known[pk] for pk in pks]
+    return [known[pk] for pk in pks if pk in known]
 
 
 def _parts(asked: str) -> Iterator[QuerySet[Any]]:

@@ -309,12 +309,26 @@ class RoleForm(ReasonForm):
     )
 
 
+class EntitiesForm(ReasonForm):
+    """Whose limit, and which entities they see; none ticked is all."""
+
+    person = forms.ModelChoiceField(User.objects.filter(is_active=True))
+    entities = Ticked(coerce=str, required=False)
+
+
+class RevealForm(ReasonForm):
+    """Which hidden value somebody looks at."""
+
+    path = forms.CharField(max_length=1000)
+
+
 class TermForm(ReasonForm):
     """Who is to audit, and from which day to which."""
 
     whose = forms.ModelChoiceField(User.objects.filter(is_active=True))
     first = Day(error_messages={"required": "Choose the first day."})
     last = Day(error_messages={"required": "Choose the last day."})
+    entities = Ticked(coerce=str, required=False)
 
 
 class DrawForm(ReasonForm):

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from django.contrib.auth.models import User
 
@@ -11,6 +12,7 @@ from ledger import actions
 from ledger.models import Case, Operation
 from ledger.rules import actors
 from ledger.rules.errors import Malformed, NotNow
+from ledger.sight import Sight, limited
 from review import access, cases
 from review.access import NotAllowed, require
 
@@ -23,6 +25,8 @@ def assign(case: Case, *, person: User, to: str = "", team: str = "", note: str 
     require(person, "assign")
     if to and to != case.assignee and to not in cases.takers():
         raise Malformed(f"{to} cannot take it: only active reviewers and approvers decide.")
+    if to:
+        _require_seen(to, [case.uid])
     if team and team not in cases.teams(case.owner):
         raise Malformed("There is no such team: teams are the owners that operation types name.")
     return actions.assign(case.uid, actor=actors.person(person.get_username()), reason=note, to=to, team=team)
@@ -35,11 +39,17 @@ def hand_over(chosen: Iterable[uuid.UUID], *, person: User, of: str, to: str, no
         raise NotAllowed(refusal)
     if to == of or to not in cases.takers():
         raise Malformed("Choose somebody else who decides: an active reviewer or approver.")
-    actor = actors.person(person.get_username())
-    return sum(
-        actions.hand_over(uid, actor=actor, reason=note, of=of, to=to)
-        for uid in list(chosen)[: cases.HANDED_AT_ONCE]
-    )
+    actor, some = actors.person(person.get_username()), list(chosen)[: cases.HANDED_AT_ONCE]
+    _require_seen(to, some)
+    return sum(actions.hand_over(uid, actor=actor, reason=note, of=of, to=to) for uid in some)
+
+
+def _require_seen(to: str, uids: Sequence[uuid.UUID]) -> None:
+    """Raise Malformed where one who would take cases is limited to other entities than theirs."""
+    taker, found = User.objects.get(username=to), Case.objects.filter(uid__in=uids).count()
+    with limited(Sight(partial(access.entities, taker))):
+        if Case.objects.filter(uid__in=uids).count() != found:
+            raise Malformed(f"{to} does not see all of it, being limited to other entities.")
 
 
 @dataclass
@@ -71,6 +81,8 @@ def give(chosen: Sequence[uuid.UUID], *, person: User, to: str = "", team: str =
     if bool(to) == bool(team) or (to and to not in cases.takers()) or (team and team not in cases.teams()):
         raise Malformed("Choose who takes them: somebody who decides, or a team.")
     most = chosen[: cases.HANDED_AT_ONCE]
+    if to:
+        _require_seen(to, most)
     found, me = list(Case.objects.open().filter(uid__in=most).order_by("due_at", "pk")), person.get_username()
     others = sum(case.assignee not in ("", me, to) for case in found)
     if others and not note.strip():

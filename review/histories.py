@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from django.db.models import Q
 
+from ledger import sight
 from ledger.models import Event
 from reconcile.classes import ItemClass
 from reconcile.histories import telling
@@ -159,7 +160,8 @@ class Reading:
         """Return what was done about it, also where it stood in another case than now."""
         repeat = self.line.repeat
         its_own = Q(data__repeat=repeat.mark["repeat"]) | Q(data__case=str(repeat.case.uid))
-        told = Event.objects.filter(its_own, operation=None)
+        with sight.whole():
+            told = Event.objects.filter(its_own, operation=None)
         return [trail.line(event, there=self.there) for event in told.order_by("pk")[:RUNS_SHOWN]]
 
 

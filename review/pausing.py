@@ -7,6 +7,7 @@ from typing import Self
 
 from django.db.models import Q
 
+from ledger import sight
 from ledger.models import Event, Operation, Pause
 from ledger.rules.states import State
 from review import row, trail, wording
@@ -32,7 +33,8 @@ class Paused:
         """Read one pause; a fixed number of queries."""
         refused = Operation.objects.filter(attempts__refusal__pause=pause).distinct()
         found = list(refused.select_related("operation_type").order_by("pk")[: SHOWN + 1])
-        told = Event.objects.filter(operation=None, kind__in=["paused", "resumed"])
+        with sight.whole():
+            told = Event.objects.filter(operation=None, kind__in=["paused", "resumed"])
         return cls(
             pause=pause,
             now=now,

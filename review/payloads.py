@@ -50,6 +50,11 @@ class Private:
         inside = any(whole[: len(one)] == one or named[: len(one)] == one for one in self.redact)
         return inside or is_secret(" ".join(named), words(value))
 
+    def personal(self, path: Path, value: object) -> bool:
+        """Say whether the type's rules alone hide a value: what looks like a secret is for nobody."""
+        named = " ".join(part for part in path if isinstance(part, str))
+        return self.hides(path, value) and not is_secret(named, words(value))
+
     def fields(self, payload: Mapping[str, Any]) -> dict[Path, object]:
         """Return each value by its path, but for those that the rules write."""
         found = digests.leaves(payload)

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from ledger.models import Event
 from ledger.rules.approvals import Answer
 from reconcile.models import Proposal
-from reconcile.proposals import actions
-from reconcile.proposals.models import ROLE
+from reconcile.proposals import actions, limits
+from reconcile.proposals.models import AUDITOR, LIMIT, RULES
 from review import access, trail
 from review.instants import instant, span
 
@@ -87,11 +87,22 @@ def _ended(proposal: Proposal, by: str, done: str) -> str:
 
 
 def _title(proposal: Proposal) -> str:
-    if proposal.kind != ROLE:
+    if proposal.kind == RULES:
         count = len(proposal.lines)
         return f"Change of rules: {proposal.title}, {count} {'line' if count == 1 else 'lines'}"
+    if proposal.kind == LIMIT:
+        only = " only" if proposal.data["entities"] else ""
+        return f"Let {proposal.title} see {limits.words(proposal.data['entities'])}{only}"
+    if proposal.kind == AUDITOR:
+        return f"Let {proposal.title} audit"
     verb = "Give" if proposal.data["give"] else "Take from"
     return f"{verb} {proposal.title} the role of {proposal.data['role']}"
+
+
+def limits_of_people() -> list[tuple[User, str]]:
+    """Return who may sign in, each with the entities that they see, in words; two queries."""
+    people = User.objects.filter(is_active=True).select_related("limit").order_by("username")
+    return [(one, limits.words(one.limit.entities if hasattr(one, "limit") else [])) for one in people]
 
 
 def waiting(person: User, now: datetime, *, most: int = SHOWN) -> list[Proposed]:

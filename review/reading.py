@@ -183,7 +183,8 @@ class Reading:
     @cached_property
     def second(self) -> str:
         """Who else could agree to what this person asks."""
-        return approvers.second_person(self.person)
+        there = self.operation.operation_type.destination
+        return approvers.second_person(self.person, there.entity)
 
     @property
     def told_references(self) -> list[str]:

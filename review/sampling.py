@@ -18,7 +18,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
-from ledger import audit
+from ledger import audit, sight
 from ledger.actions.changing import once
 from ledger.actions.noting import note
 from ledger.models import Event, Operation, OperationType, Seal
@@ -79,14 +79,16 @@ class Population:
         if since is None or until is None or until < since:
             raise Malformed(f"Choose the first and the last day, {FIRST_DAY.year} to {LAST_DAY.year}.")
         kinds = OperationType.objects.order_by("name")
+        here = sight.present()
+        entity = asked.get("entity", "") or (min(here.entities or {""}) if here else "")
         if asked.get("type"):
             kinds = kinds.filter(name=asked["type"])
-        if asked.get("entity"):
-            kinds = kinds.filter(destination__entity=asked["entity"])
+        if entity:
+            kinds = kinds.filter(destination__entity=entity)
         state, currency = asked.get("state", ""), asked.get("currency", "").strip().upper()
         return cls(
             types=tuple(kinds.values_list("name", flat=True)),
-            entity=asked.get("entity", ""),
+            entity=entity,
             currency=currency[:3],
             state=state if state in set(State) else "",
             since=datetime.combine(since, time.min, zone()).astimezone(UTC),

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from ledger import sight
 from ledger.rules.errors import Malformed
 from review import access
 from review.access import NotAllowed
@@ -58,6 +59,21 @@ def forget(person: User, uid: uuid.UUID) -> str:
 
 
 def listed(person: User, chosen: Filter) -> list[Kept]:
-    """Return a person's views and those that are shared, in the order of their names; one query."""
+    """Return a person's views and those that are shared, in the order of their names; one query.
+
+    Who is limited to legal entities is shown none that names another.
+    """
     seen = SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person")
-    return [Kept(one, one.address == chosen.address, one.person_id == person.pk) for one in seen]
+    here = sight.present()
+    return [
+        Kept(one, one.address == chosen.address, one.person_id == person.pk)
+        for one in seen
+        if here is None or one.person_id == person.pk or _names_none_but(here, one.address)
+    ]
+
+
+def _names_none_but(here: sight.Sight, address: str) -> bool:
+    """Say whether an address names no entity, destination or type but those that are seen."""
+    named, known = Filter.read(dict(parse_qsl(address)), Reader()), here.entities or ()
+    asked = (named.entity, known), (named.destination, here.places), (named.type, here.names)
+    return all(not name or name in seen for name, seen in asked)

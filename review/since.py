@@ -15,6 +15,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from django.db.models.functions import Greatest
 from django.urls import reverse
 
+from ledger import sight
 from ledger.models import Event, Operation, TieoutNow
 from ledger.models.evidence import EventQuerySet
 from ledger.rules.states import State
@@ -110,7 +111,7 @@ def read(person: User, now: datetime) -> Since:
         .annotate(count=Count("pk"), last=Max("pk"), at=Max("at"))
         .order_by("-last")[:SHOWN]
     )
-    newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    newest = _newest()
     single = [row["last"] for row in people if row["count"] == 1]
     single += [found[f"{name}_last"] for name in NEWS if found[f"{name}_count"] == 1]
     known = _known(single)
@@ -125,8 +126,7 @@ def read(person: User, now: datetime) -> Since:
 
 def mark(person: User, until: int) -> None:
     """Note that a person has seen what stood there up to an event; a mark never goes back."""
-    newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    until = min(until, newest)
+    until = min(until, _newest())
     reader, made = Reader.objects.get_or_create(
         person=person, defaults={"seen_event": until, "seen_at": TieoutNow()}
     )
@@ -152,6 +152,11 @@ def listed(person: User, now: datetime, query: Mapping[str, str]) -> Listed:
     return Listed(title, lines, more=len(found) > LISTED)
 
 
+def _newest() -> int:
+    with sight.whole():
+        return Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
 def _mark(person: User) -> tuple[int | None, datetime | None]:
     row = Reader.objects.filter(person=person).values_list("seen_event", "seen_at").first()
     return row or (None, None)
@@ -159,7 +164,8 @@ def _mark(person: User) -> tuple[int | None, datetime | None]:
 
 def _events(mark: int | None, now: datetime) -> EventQuerySet:
     """Return the events since a mark, or of a day; never more than the cap, read off the end of the trail."""
-    since = Event.objects.filter(pk__gt=mark) if mark is not None else Event.objects.all()
+    with sight.whole():  # the cap is on what is read, whoever reads
+        since = Event.objects.filter(pk__gt=mark) if mark is not None else Event.objects.all()
     latest = Event.objects.filter(pk__in=since.order_by("-pk").values("pk")[:COUNTED])
     return latest if mark is not None else latest.filter(at__gte=now - A_DAY)
 

@@ -24,6 +24,7 @@ from django.db.models import Case as Choice
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, JSONObject, NullIf
 
+from ledger import sight
 from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
 
 _THESE: Any = object()
@@ -58,6 +59,8 @@ def read(pks: Collection[int], types: Iterable[OperationType] | None = None) -> 
         return []
     sql, given = _compiled()
     rows: list[Any] = list(Operation.objects.raw(sql, [list(pks) if one is _THESE else one for one in given]))
+    if (here := sight.present()) is not None:
+        rows = [row for row in rows if row.operation_type_id in here.types]
     if types is None:
         wanted = {row.operation_type_id for row in rows}
         types = OperationType.objects.select_related("destination").filter(pk__in=wanted)
@@ -74,9 +77,9 @@ def read(pks: Collection[int], types: Iterable[OperationType] | None = None) -> 
 def _compiled() -> tuple[str, tuple[Any, ...]]:
     """Return the statement and its values: to build it for each page takes longer than to run it."""
     these = _OneOf(F("pk"), Value(_THESE, ArrayField(BigIntegerField())))
-    statement: tuple[str, tuple[Any, ...]] = (
-        told(Operation.objects.filter(these)).only(*_SHOWN).query.sql_with_params()
-    )
+    with sight.whole():  # it is everybody's; who asks is told what they see when it is read
+        asked = told(Operation.objects.filter(these)).only(*_SHOWN)
+    statement: tuple[str, tuple[Any, ...]] = asked.query.sql_with_params()
     return statement
 
 

@@ -76,6 +76,7 @@ _DID = {
     "key_revoked": "ended the tokens{name}.",
     "person_made": "made an account{person}.",
     "roles_changed": "changed the roles{person}.",
+    "entities_limited": "changed which entities are seen{person}.",
     "teams_changed": "changed the teams{person}.",
     "person_ended": "ended an account{person}.",
     "person_let_back": "let back in{person}.",
@@ -108,6 +109,7 @@ _DID = {
     "difference_withdrawn": "took a request about a difference back.",
     "difference_voided": "ended a request about a difference.",
     "difference_lapsed": "let a request about a difference lapse.",
+    "revealed": "looked at a hidden field{path}.",
     "bulk_asked": "asked a second person for it.",
     "bulk_started": "confirmed it.",
     "bulk_approved": "approved it.",
@@ -119,7 +121,7 @@ _DID = {
     "bulk_cancelled": "cancelled the rest.",
     "bulk_done": "ended it.",
 }
-_NAMED = {"{section}": "section", "{type}": "type", "{name}": "name", "{person}": "person"}
+_NAMED = {"{section}": "section", "{type}": "type", "{name}": "name", "{person}": "person", "{path}": "path"}
 """What an event that is about no operation names, from its data."""
 KINDS = {
     kind: wording.first_up(re.split(r"[:.{]", did)[0].replace(" {there}", "").strip())

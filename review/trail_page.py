@@ -6,7 +6,7 @@ from functools import cached_property
 from django.db.models import QuerySet, Value
 from django.urls import reverse
 
-from ledger import audit
+from ledger import audit, sight
 from ledger.models import Destination, Event, Operation, Seal, folded
 from ledger.rules import actors
 from review import finding, trail, wording
@@ -78,11 +78,12 @@ class Page:
 
 def page(chosen: Chosen, *, shown: int = SHOWN) -> Page:
     """Read one page of the trail; a fixed number of queries for each way to filter it."""
-    asked = _asked(chosen)
     floor = None
-    if chosen.narrowed and not chosen.of:
-        floor = asked.order_by("-pk").only("pk", "at")[LOOKED : LOOKED + 1].first()
-    found = _narrowed(asked, chosen)
+    if (chosen.narrowed or sight.present()) and not chosen.of:
+        with sight.whole():  # how far is looked, whoever looks
+            through = _asked(chosen)
+        floor = through.order_by("-pk").only("pk", "at")[LOOKED : LOOKED + 1].first()
+    found = _narrowed(_asked(chosen), chosen)
     if floor is not None:
         found = found.filter(pk__gt=floor.pk)
     whole = found.select_related("operation__operation_type__destination").order_by("-pk")

@@ -1,4 +1,4 @@
-"""People: ann asks, bob and eve approve, vic looks, ada administers, ira audits; nora has no role."""
+"""People: ann asks, bob, eve and kim approve, vic looks, ada administers, ira audits, nora has no role."""
 
 from datetime import timedelta
 
@@ -7,10 +7,13 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
+from django.db import transaction
 from django.test import Client
 from django.utils.crypto import get_random_string
 
+from ledger.actions.accounts import tell_of_account
 from ledger.models import database_now
+from reconcile.models import EntityLimit
 from review.models import AuditorTerm
 from review.sessions import SessionStore, began
 
@@ -20,6 +23,7 @@ ROLES = {
     "ann": "reviewer",
     "bob": "approver",
     "eve": "approver",
+    "kim": "approver",
     "vic": "viewer",
     "ada": "administrator",
     "nora": "",
@@ -41,7 +45,17 @@ def person(name: str) -> User:
     return made
 
 
-def audits(user: User, *, days: int = 30) -> AuditorTerm:
+def limited(name: str, *entities: str) -> User:
+    """Limit somebody to these legal entities, whether there are any so called or not."""
+    user, named = person(name), list(entities)
+    with transaction.atomic():
+        EntityLimit.objects.update_or_create(person=user, defaults={"entities": named})
+        told = {"account": user.pk, "entities": named}
+        tell_of_account(name, kind="entities_limited", actor="ada", reason="Theirs.", data=told)
+    return user
+
+
+def audits(user: User, *, days: int = 30, entities: tuple[str, ...] = ()) -> AuditorTerm:
     """Let somebody audit from yesterday on for so many days."""
     begins = database_now() - timedelta(days=1)
     return AuditorTerm.objects.create(
@@ -50,6 +64,7 @@ def audits(user: User, *, days: int = 30) -> AuditorTerm:
         begins_at=begins,
         ends_at=begins + timedelta(days=days),
         reason="The yearly audit.",
+        entities=list(entities),
         given_by="ada",
     )
 

@@ -44,6 +44,7 @@ from ledger.actions.reading import (
 )
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
+from ledger.actions.revealing import reveal
 from ledger.actions.reversing import chosen_for, follow_rules
 from ledger.actions.submission import Submission, key_for, open_payload, rehearsed
 from ledger.actions.taking import Taken, take_in
@@ -132,6 +133,7 @@ __all__ = [
     "remove_payload",
     "reopen",
     "resume",
+    "reveal",
     "same_rules",
     "send_again",
     "settle",

@@ -11,7 +11,17 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Model, QuerySet
 
-from ledger.models import Approval, Attempt, Command, Deputy, Event, Operation, TieoutNow, database_now
+from ledger import sight
+from ledger.models import (
+    Approval,
+    Attempt,
+    Command,
+    Deputy,
+    Event,
+    Operation,
+    TieoutNow,
+    database_now,
+)
 from ledger.rules.actors import is_software
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, LostRace, Malformed, NotFound
@@ -51,7 +61,10 @@ class Word:
 
 @contextmanager
 def locked(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
-    """Open a transaction that holds the operation's row; the time is read after the wait for it."""
+    """Open a transaction that holds the operation's row; the time is read after the wait for it.
+
+    Who does not see it finds none. What is decided about it rests on everything, whoever decides.
+    """
     with transaction.atomic():
         operation = (
             # Without the key: rows that only point here (a run's lines, a bulk import) keep nobody waiting.
@@ -62,7 +75,8 @@ def locked(operation_id: int) -> Iterator[tuple[Operation, datetime]]:
         )
         if operation is None:
             raise NotFound("There is no such operation.")
-        yield operation, database_now()
+        with sight.whole():
+            yield operation, database_now()
 
 
 def change(

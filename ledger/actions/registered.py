@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
+from ledger import sight
 from ledger.actions.drilling import drilled_each
 from ledger.actions.statements import run_for_all
 from ledger.models import ApiToken, Automation, OperationType, database_now
@@ -32,6 +33,8 @@ def registered() -> Register:
     kinds = list(OperationType.objects.configured().select_related("destination").order_by("name"))
     readable = [kind for kind in kinds if not kind.trouble]
     tried, seen = drilled_each(readable), run_for_all("seen", {"latest": LATEST})
+    if (here := sight.present()) is not None:
+        seen = [row for row in seen if row["type_name"] in here.names]
     doubled = {row["type_name"]: row["sources"] for row in seen if row["actor"] is None}
     traffic = tuple(_traffic(row) for row in seen if row["actor"] is not None)
     lots = same_records(kind.finds for kind in readable)

@@ -7,10 +7,15 @@ from django.db import models
 from django.db.models import Q
 
 from ledger.models.clock import TieoutNow
+from ledger.sight import Seen, Sight
 
 
-class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+class ApiTokenQuerySet(Seen, models.QuerySet["ApiToken"]):
     """Questions about tokens."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(sight.among("types"))
 
     def living(self, now: datetime) -> Self:
         """Tokens that are let in."""

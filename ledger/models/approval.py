@@ -14,10 +14,15 @@ from ledger.models.evidence import Lookup
 from ledger.models.operation import Operation
 from ledger.rules.actors import is_software
 from ledger.rules.approvals import Answer, Ask
+from ledger.sight import Seen, Sight
 
 
-class ApprovalQuerySet(models.QuerySet["Approval"]):
+class ApprovalQuerySet(Seen, models.QuerySet["Approval"]):
     """Questions about approvals."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation__in=Operation.objects.all())
 
     def open(self) -> Self:
         """Requests that nobody has answered."""

@@ -1,8 +1,19 @@
 """Automations as those who run them describe them: what the register sets beside what the ledger has seen."""
 
+from typing import Self
+
 from django.db import models
 
 from ledger.models.clock import TieoutNow
+from ledger.sight import Seen, Sight
+
+
+class AutomationQuerySet(Seen, models.QuerySet["Automation"]):
+    """Questions about automations."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(sight.among("types"))
 
 
 class Automation(models.Model):
@@ -19,6 +30,8 @@ class Automation(models.Model):
     last_failure = models.CharField(max_length=300, blank=True)
     owner = models.CharField(max_length=100, blank=True)
     changed_at = models.DateTimeField(db_default=TieoutNow())
+
+    objects = AutomationQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.title

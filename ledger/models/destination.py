@@ -16,6 +16,7 @@ from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import RulesUnreadable
 from ledger.rules.hours import WorkingHours
+from ledger.sight import Seen, Sight
 
 Rules = TypeVar("Rules", bound=Section)
 
@@ -29,6 +30,14 @@ def _read(section: type[Rules], stored: Mapping[str, Any], *, of: str) -> Rules:
             f"The rules of {of} cannot be read by this version. An administrator takes their file in again "
             "with configure."
         ) from None
+
+
+class DestinationQuerySet(Seen, models.QuerySet["Destination"]):
+    """Questions about destinations."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(pk__in=sight.destinations)
 
 
 class Destination(models.Model):
@@ -46,6 +55,8 @@ class Destination(models.Model):
     hours = models.JSONField(null=True)
     """When its entity works; None: always."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
+
+    objects = DestinationQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -93,8 +104,12 @@ class Destination(models.Model):
         return overlaps.Place.of(self.connector, self.account, self.reach)
 
 
-class OperationTypeQuerySet(models.QuerySet["OperationType"]):
+class OperationTypeQuerySet(Seen, models.QuerySet["OperationType"]):
     """Questions about operation types."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(pk__in=sight.types)
 
     def configured(self) -> Self:
         """Types that a file describes: not those that reverse what one of them makes."""

@@ -1,20 +1,23 @@
 """Evidence and people's work: look-ups, cases, commands and the events that nobody can change."""
 
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Self
+from typing import Any, ClassVar, Self
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import connection, models
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import Destination
 from ledger.models.operation import Attempt, Operation
+from ledger.models.pause import Pause
 from ledger.models.seen import record_ids
 from ledger.rules import actors
 from ledger.rules.states import CaseKind, Verdict
+from ledger.sight import Seen, Sight
 from ledger.sql import statement
 
 
@@ -58,8 +61,18 @@ NEXT_LEVEL_AT = Coalesce("escalates_at", "due_at")
 """When a case goes to its next level: until the first one has it, when it is due."""
 
 
-class CaseQuerySet(models.QuerySet["Case"]):
+class CaseQuerySet(Seen, models.QuerySet["Case"]):
     """Questions about cases."""
+
+    found_by: ClassVar[list[Callable[[], QuerySet[Any]]]] = [lambda: Pause.objects.values("case")]
+    """Questions for the cases of what belongs to an entity without an operation; each floor adds its own."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        seen = Q(operation__in=Operation.objects.all())
+        for cases in self.found_by:
+            seen |= Q(pk__in=cases())
+        return self.filter(seen)
 
     def open(self) -> Self:
         """Cases that nobody has closed."""
@@ -172,8 +185,12 @@ CLOCKS = timedelta(hours=1)
 """How far the order of events may differ from that of their times, where a clock was set."""
 
 
-class EventQuerySet(models.QuerySet["Event"]):
+class EventQuerySet(Seen, models.QuerySet["Event"]):
     """Questions about events."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation__in=Operation.objects.all())
 
     def by_people(self) -> Self:
         """What people did."""

@@ -15,6 +15,7 @@ from ledger.models.destination import OperationType
 from ledger.models.pause import Pause
 from ledger.models.permit import Permit
 from ledger.rules.states import EFFECT, UNFINISHED, CaseKind, Evidence, Outcome, State
+from ledger.sight import Seen, Sight
 
 GOES_ON = (State.UNCERTAIN, State.FAILED)
 """States from which a permit leads to another try."""
@@ -75,8 +76,12 @@ def _useless() -> Q:
     return moved | (nameless & Q(operation_type__in=naming))
 
 
-class OperationQuerySet(models.QuerySet["Operation"]):
+class OperationQuerySet(Seen, models.QuerySet["Operation"]):
     """Questions about operations."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation_type__in=sight.types)
 
     def reachable(self) -> Self:
         """Operations that no pause of their destination keeps waiting."""

@@ -8,10 +8,15 @@ from django.db.models import Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import Destination, OperationType
+from ledger.sight import Seen, Sight
 
 
-class PauseQuerySet(models.QuerySet["Pause"]):
+class PauseQuerySet(Seen, models.QuerySet["Pause"]):
     """Questions about pauses."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(destination__in=sight.destinations)
 
     def open(self) -> Self:
         """Pauses that nobody has ended."""

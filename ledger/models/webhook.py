@@ -10,10 +10,15 @@ from django.db.models import Exists, OuterRef, Q
 from ledger.models.clock import TieoutNow, database_now
 from ledger.models.evidence import Event
 from ledger.models.operation import Operation
+from ledger.sight import Seen, Sight
 
 
-class WebhookQuerySet(models.QuerySet["Webhook"]):
+class WebhookQuerySet(Seen, models.QuerySet["Webhook"]):
     """Questions about webhooks."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(sight.among("types"))
 
     def free(self) -> Self:
         """Webhooks that nobody is delivering to, and that need not be left alone."""
@@ -52,8 +57,12 @@ class Webhook(models.Model):
         return self.name
 
 
-class DeliveryQuerySet(models.QuerySet["Delivery"]):
+class DeliveryQuerySet(Seen, models.QuerySet["Delivery"]):
     """Questions about deliveries."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation__in=Operation.objects.all())
 
     def due(self) -> Self:
         """Deliveries whose next try has come."""

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 
 from ledger.models import Approval, Operation, OperationType, TieoutNow
 from ledger.rules.approvals import Answer
+from ledger.sight import Seen, Sight
 
 
 class Way(StrEnum):
@@ -25,8 +26,12 @@ class Way(StrEnum):
     """What is missing is the record that no operation carries, on a person's word."""
 
 
-class DecisionQuerySet(models.QuerySet["Decision"]):
+class DecisionQuerySet(Seen, models.QuerySet["Decision"]):
     """Questions about decisions."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation_type__in=sight.types)
 
     def open(self) -> Self:
         """Those that wait for a second person."""

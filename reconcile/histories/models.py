@@ -8,6 +8,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import Case, Operation, OperationType, TieoutNow
+from ledger.models.evidence import CaseQuerySet
+from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
 
 CLASSES = (
@@ -27,6 +29,14 @@ LONGEST = timedelta(hours=1)
 def unsettled(kind: OperationType) -> timedelta:
     """Return how long after the start of a run one record proves no second one: LONGEST, or `settle`."""
     return max(LONGEST, timedelta(seconds=kind.promises.settle_s))
+
+
+class HistoryQuerySet(Seen, models.QuerySet["History"]):
+    """Questions about files of runs."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation_type__in=sight.types)
 
 
 class History(models.Model):
@@ -51,6 +61,8 @@ class History(models.Model):
     """Successful runs that no earlier file had."""
     repeated = models.PositiveIntegerField(default=0)
     """Triggers among them that have several successful runs, those of earlier files counted in."""
+
+    objects = HistoryQuerySet.as_manager()
 
     class Meta:
         ordering = ["-id"]
@@ -92,8 +104,12 @@ class PastRun(models.Model):
         return f"{self.reference} {self.run}"
 
 
-class RepeatQuerySet(models.QuerySet["Repeat"]):
+class RepeatQuerySet(Seen, models.QuerySet["Repeat"]):
     """Questions about triggers that ran more than once."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation_type__in=sight.types)
 
     def open(self) -> Self:
         """Those that somebody still has to answer."""
@@ -173,3 +189,6 @@ class Repeat(models.Model):
     def mark(self) -> dict[str, object]:
         """Return what its events carry, so that they are found whichever case it stands in."""
         return {"repeat": str(self.uid)}
+
+
+CaseQuerySet.found_by.append(lambda: Repeat.objects.values("case"))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from ledger import sight
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import one_hand
@@ -46,12 +47,13 @@ def by_two() -> bool:
     ends the last approver could change the rules alone.
     """
     ever = User.objects.filter(groups__name=APPROVER)
-    return settings.RULES_BY_TWO and Operation.objects.exists() and ever.exists()
+    with sight.whole():
+        return settings.RULES_BY_TWO and Operation.objects.exists() and ever.exists()
 
 
 def approvers() -> QuerySet[User]:
-    """Return who can approve a change of rules or roles."""
-    return User.objects.filter(is_active=True, groups__name=APPROVER)
+    """Return who can approve a change of rules, roles or limits: who is limited to entities sees none."""
+    return User.objects.filter(is_active=True, groups__name=APPROVER, limit=None)
 
 
 def need_two(changes: Sequence[Change]) -> list[Change]:
@@ -80,7 +82,7 @@ def propose_rules(
         return before
     uid = uuid.uuid4()
     sealed = sealing.seal(payload_keys(), read.text.encode(), bound_to=str(uid))
-    return _propose(
+    return propose(
         RULES,
         actor=actor,
         reason=given(reason),
@@ -109,7 +111,7 @@ def propose_role(
         if (other := same.exclude(command_id=command_id).first()) is not None:
             raise NotNow(f"{other.maker} has proposed this already: it waits for an answer under Approvals.")
         old, new = ("not given", "given") if give else ("given", "not given")
-        return _propose(
+        return propose(
             ROLE,
             actor=actor,
             reason=given(reason),
@@ -123,7 +125,8 @@ def propose_role(
     return once(Proposal.objects.filter(command_id=command_id), make)
 
 
-def _propose(kind: str, *, actor: str, reason: str, **columns: Any) -> Proposal:
+def propose(kind: str, *, actor: str, reason: str, **columns: Any) -> Proposal:
+    """Write a proposal of some kind, with its event."""
     made_at = database_now()
     proposal = Proposal.objects.create(
         kind=kind, maker=actor, reason=reason, made_at=made_at, expires_at=made_at + COUNTS_FOR, **columns
@@ -194,7 +197,7 @@ def why_not(proposal: Proposal, actor: str) -> str:
     if actor in one_hand(proposal.maker_account, proposal.made_at):
         return f"{proposal.maker} proposed it, and one of you stands in for the other: a third decides."
     if proposal.about_account and User.objects.filter(pk=proposal.about_account, username=actor).exists():
-        return "It is about your own role: somebody else decides."
+        return "It is about yourself: somebody else decides."
     return ""
 
 
@@ -237,8 +240,8 @@ def _open(uid: uuid.UUID) -> Proposal:
 
 def _applied(proposal: Proposal, *, approver: str) -> str:
     """Do what is proposed; why it is void where it would do something else than was read."""
-    if proposal.kind == ROLE:
-        return _apply_role(proposal)
+    if proposal.kind != RULES:
+        return APPLIED[proposal.kind](proposal, approver)
     assert proposal.meant_sealed is not None  # for as long as it is open
     text = sealing.unseal(payload_keys(), bytes(proposal.meant_sealed), bound_to=str(proposal.uid)).decode()
     try:
@@ -253,7 +256,7 @@ def _applied(proposal: Proposal, *, approver: str) -> str:
     return ""
 
 
-def _apply_role(proposal: Proposal) -> str:
+def _apply_role(proposal: Proposal, approver: str) -> str:
     assert proposal.about_account is not None  # of a role
     person = User.objects.filter(pk=proposal.about_account).first()
     role, give = proposal.data["role"], proposal.data["give"]
@@ -262,6 +265,10 @@ def _apply_role(proposal: Proposal) -> str:
     group = Group.objects.get(name=role)
     (person.groups.add if give else person.groups.remove)(group)
     return ""
+
+
+APPLIED: dict[str, Callable[[Proposal, str], str]] = {ROLE: _apply_role}
+"""How what is proposed is done, by its kind; each takes who approved, and says why it is void where it is."""
 
 
 def _answer(proposal: Proposal, answer: Answer, *, actor: str, why: str) -> None:

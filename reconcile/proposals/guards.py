@@ -50,3 +50,23 @@ END $$;
 CREATE CONSTRAINT TRIGGER proposal_told AFTER INSERT OR UPDATE ON reconcile_proposal
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION reconcile_proposal_told();
 """
+
+LIMITS = """
+CREATE FUNCTION reconcile_limit_told() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM ledger_event
+        WHERE operation_id IS NULL AND kind = 'entities_limited' AND tx = pg_current_xact_id()
+            AND data->>'account' = (CASE TG_OP WHEN 'DELETE' THEN OLD.person_id ELSE NEW.person_id END)::text
+            AND data->'entities' = CASE TG_OP WHEN 'DELETE' THEN '[]'::jsonb ELSE NEW.entities END
+    ) THEN
+        RAISE EXCEPTION 'what a person sees changes with an event' USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER limit_told AFTER INSERT OR UPDATE OR DELETE ON reconcile_entitylimit
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION reconcile_limit_told();
+CREATE TRIGGER limit_no_truncate BEFORE TRUNCATE ON reconcile_entitylimit
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+"""

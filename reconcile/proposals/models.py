@@ -4,17 +4,23 @@ import uuid
 from datetime import datetime
 from typing import Self
 
+from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import TieoutNow
 from ledger.rules.approvals import Answer
+from ledger.sight import Seen, Sight
 
-RULES, ROLE = "rules", "role"
+RULES, ROLE, LIMIT, AUDITOR = KINDS = "rules", "role", "limit", "auditor"
 
 
-class ProposalQuerySet(models.QuerySet["Proposal"]):
+class ProposalQuerySet(Seen, models.QuerySet["Proposal"]):
     """Questions about proposals."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave all out: rules, roles and limits are the whole installation's."""
+        return self.none()
 
     def open(self) -> Self:
         """Proposals that nobody has answered."""
@@ -31,12 +37,12 @@ class Proposal(models.Model):
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=10)
     title = models.CharField(max_length=200)
-    """The configuration file's name, or whose role it is."""
+    """The configuration file's name, or who it is about."""
     maker = models.CharField(max_length=150)
     maker_account = models.IntegerField(editable=False)
     """The account of who proposes; the database writes it."""
     about_account = models.IntegerField(null=True, editable=False)
-    """Whose role it is: they do not approve it either."""
+    """Who it is about: they do not approve it either."""
     reason = models.CharField(max_length=1000)
     command_id = models.UUIDField(unique=True)
     made_at = models.DateTimeField(db_default=TieoutNow())
@@ -44,7 +50,10 @@ class Proposal(models.Model):
     lines = models.JSONField()
     """What would change, each as `configure --check` says it, old and new; never a secret."""
     data = models.JSONField(default=dict)
-    """Of a role: `person`, `role`, and whether it is to be given."""
+    """Of a role: `person`, `role`, and whether it is to be given. Of a limit: `person`, `entities`, `before`.
+
+    Of an audit: `person`, `begins`, `ends`, `entities`.
+    """
     digest = models.CharField(max_length=64, blank=True)
     """Of every value before and after: what is applied is what was read, or nothing."""
     meant_sealed = models.BinaryField(null=True)
@@ -62,7 +71,7 @@ class Proposal(models.Model):
             models.Index(name="proposal_open", fields=["expires_at"], condition=Q(decided_at__isnull=True)),
         ]
         constraints = [
-            models.CheckConstraint(name="proposal_kind_known", condition=Q(kind__in=[RULES, ROLE])),
+            models.CheckConstraint(name="proposal_kind_known", condition=Q(kind__in=KINDS)),
             models.CheckConstraint(name="proposal_has_reason", condition=~Q(reason="") & ~Q(maker="")),
             models.CheckConstraint(name="proposal_expires_later", condition=Q(expires_at__gt=F("made_at"))),
             models.CheckConstraint(
@@ -95,3 +104,19 @@ class Proposal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.title}"
+
+
+class EntityLimit(models.Model):
+    """A person who sees some legal entities only; who sees all has no row. Written by `proposals.limits`."""
+
+    person = models.OneToOneField(User, on_delete=models.CASCADE, primary_key=True, related_name="limit")
+    entities = models.JSONField()
+    """Their names, as destinations have them; the database wants an event for each change."""
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="limit_names_entities", condition=~Q(entities=[])),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.person_id} {self.entities}"

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Abs
 
+from ledger import sight
 from ledger.models import Event, Operation, database_now
 from ledger.rules.leaves import Action
 from review import access, amounts, approvers, filters, row, told, trail, wording
@@ -205,7 +206,8 @@ def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
     items = bulk.items.filter(SHOWS[show][1], number__gt=after).select_related("operation__operation_type")
     shown = list(items.order_by("number")[: SHOWN + 1])
     preview, mine = bulk.status == Status.PREVIEW, bulk.maker == person.get_username()
-    told = Event.objects.filter(operation=None, data__bulk=str(bulk.uid))
+    with sight.whole():
+        told = Event.objects.filter(operation=None, data__bulk=str(bulk.uid))
     waits = bulk.status in (Status.PREVIEW, Status.ASKED)
     two = waits and at.unread == 0 and commanding.takes_two(bulk)
     second = approvers.second_person(person) if two else ""

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import TieoutNow
+from ledger.sight import Seen, Sight
 
 LONGEST = timedelta(days=366)
 
@@ -33,6 +34,8 @@ class AuditorTerm(models.Model):
     reason = models.CharField(max_length=1000)
     given_by = models.CharField(max_length=150)
     given_at = models.DateTimeField(db_default=TieoutNow())
+    entities = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """Names of the legal entities that it is limited to; an empty list means all."""
     ended_at = models.DateTimeField(null=True)
     ended_by = models.CharField(max_length=150, blank=True)
 
@@ -53,6 +56,14 @@ class AuditorTerm(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} until {self.ends_at:%Y-%m-%d}"
+
+
+class SampleQuerySet(Seen, models.QuerySet["Sample"]):
+    """Questions about samples."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what was not drawn from one of these entities alone."""
+        return self.filter(population__entity__in=sorted(sight.entities or ()))
 
 
 class Sample(models.Model):
@@ -79,6 +90,8 @@ class Sample(models.Model):
     size = models.PositiveSmallIntegerField()
     items = models.JSONField()
     """The operations drawn, in their order: `id`, `amount`, `currency`, and `hits`: above 1 only by value."""
+
+    objects = SampleQuerySet.as_manager()
 
     class Meta:
         constraints = [

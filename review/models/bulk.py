@@ -9,6 +9,7 @@ from django.db.models import F, Q
 
 from ledger.models import Lookup, Operation, TieoutNow
 from ledger.rules.leaves import Action
+from ledger.sight import Seen, Sight
 
 MOST = 20_000
 """Items of one bulk action."""
@@ -44,8 +45,13 @@ class Outcome(models.TextChoices):
     """It was not open to it, or the destination refused it."""
 
 
-class BulkQuerySet(models.QuerySet["Bulk"]):
+class BulkQuerySet(Seen, models.QuerySet["Bulk"]):
     """Questions about bulk actions."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out those with any item that this sight does not see: their counts would tell of it."""
+        others = BulkItem.objects.exclude(operation__in=Operation.objects.all())
+        return self.exclude(models.Exists(others.filter(bulk=models.OuterRef("pk"))))
 
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Requests for a second person that still count; the others lapse, also before that is noted."""

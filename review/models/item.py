@@ -1,11 +1,22 @@
 """What stands in the queue, a row each: read from it alone, written by the database alone."""
 
+from typing import Self
+
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 
 from ledger.models import Case, Operation, OperationType
+from ledger.sight import Seen, Sight
 from reconcile.models import Finding
+
+
+class ItemQuerySet(Seen, models.QuerySet["Item"]):
+    """Questions about items."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(operation_type__in=sight.types)
 
 
 class Item(models.Model):
@@ -66,6 +77,8 @@ class Item(models.Model):
     """When it came into the queue."""
     words = SearchVectorField()
     """What a person may hold of it, word by word."""
+
+    objects = ItemQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -8,10 +8,15 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from ledger.models import Event, TieoutNow, database_now
+from ledger.sight import Seen, Sight
 
 
-class NoticeQuerySet(models.QuerySet["Notice"]):
+class NoticeQuerySet(Seen, models.QuerySet["Notice"]):
     """Questions about notices."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(event__in=Event.objects.all())
 
     def unread(self) -> Self:
         """Notices that their reader has not marked."""

@@ -1,6 +1,7 @@
 """Puts into the outbox what is due: each person's one digest a day, and what a team's chat has not heard."""
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -9,6 +10,8 @@ from django.db.models import F, Q
 from django.urls import reverse
 
 from ledger.models import Team, TieoutNow, database_now
+from ledger.sight import Sight, limited
+from review import access
 from review.models import Channel, Message, Reader
 from review.notices import digest
 
@@ -52,7 +55,8 @@ def _digest(reader: Reader, now: datetime) -> bool:
         ours.update(digest_due_at=quiet)
         return False
     wanted = person.is_active and person.email
-    lines = digest.lines(person, now) if wanted else []
+    with limited(Sight(partial(access.entities, person))):
+        lines = digest.lines(person, now) if wanted else []
     with transaction.atomic():
         # Who is switched off, or has no address any more, is asked again once that changes.
         if not ours.update(digest_due_at=digest.next_at(reader, now) if wanted else None) or not lines:

@@ -31,6 +31,13 @@ def role(user: User) -> str:
 
 
 @register.simple_tag
+def seen_only(user: User) -> str:
+    """Name the legal entities that a person is limited to; empty where they see all."""
+    names = access.entities(user)
+    return "" if names is None else " and ".join(sorted(names)) or "no entity"
+
+
+@register.simple_tag
 def qr(text: str) -> SafeString:
     """Draw text as a code to scan, dark on light whatever the scheme: other colours are not read by all."""
     code = qrcode.QRCode(border=4)

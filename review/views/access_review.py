@@ -10,12 +10,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
+from reconcile.proposals import limits
 from review import access, access_review, auditing, duties
 from review.access import people_only
 from review.forms import ReasonForm, TermForm, fresh, taken
 from review.models import AuditorTerm
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
+
+PROPOSED = "Proposed. It waits for an approver, under Approvals."
 
 
 @people_only
@@ -32,7 +35,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "page": access_review.page(),
         "form": form,
         "refusal": refusal,
-        "why_not": "" if access.may(request.user, "certify") else access.NO_CERTIFICATE,
+        "why_not": access.why_not(request.user, "certify"),
         "gives": access.may(request.user, "people"),
     }
     return render(request, "review/access.html", context)
@@ -49,9 +52,10 @@ def give(request: HttpRequest) -> HttpResponse:
         refusal = _given(request, form)
         if not refusal:
             return SeeOther(reverse("access"))
-    why_not = "" if access.may(request.user, "people") else access.NO_TERM
+    why_not = auditing.why_not(person(request))
     people = User.objects.filter(is_active=True).order_by("username").prefetch_related("groups")
     context = {"section": "trail", "form": form, "refusal": refusal, "people": people, "why_not": why_not}
+    context |= {"known": limits.entities(), "chosen": request.POST.getlist("entities")}
     return render(request, "review/term.html", context)
 
 
@@ -64,7 +68,7 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     if asked is None:
         return SeeOther(reverse("access"))
     form, refusal = asked
-    why_not = "" if access.may(request.user, "people") else access.NO_TERM
+    why_not = auditing.why_not(person(request))
     context = {"section": "trail", "now": database_now(), "term": term, "form": form, "refusal": refusal}
     return render(request, "review/term_end.html", {**context, "why_not": why_not})
 
@@ -101,12 +105,13 @@ def _reviewed(request: HttpRequest, form: ReasonForm) -> str:
 
 
 def _given(request: HttpRequest, form: TermForm) -> str:
-    said = {name: form.cleaned_data[name] for name in ("first", "last", "reason", "command_id")}
+    said = dict(form.cleaned_data)
     try:
-        auditing.give(form.cleaned_data["whose"], person=person(request), **said)
+        made = auditing.give(said.pop("whose"), person=person(request), **said)
     except TieoutError as error:
         return words(error)
-    messages.success(request, "Given. It ends by itself.")
+    given = "Given. It ends by itself." if isinstance(made, AuditorTerm) else PROPOSED
+    messages.success(request, given)
     return ""
 
 

@@ -25,7 +25,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "now": now,
         "page": deliveries.page(request.GET.get("view", ""), request.GET.get("before", ""), now),
         "told_to_us": deliveries.told_to_us(),
-        "closed": "" if access.may(request.user, "redeliver") else access.NO_REDELIVERY,
+        "closed": access.why_not(request.user, "redeliver"),
     }
     return render(request, "review/deliveries.html", shown)
 

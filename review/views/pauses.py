@@ -31,7 +31,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "section": "queue",
         "paused": Paused.of(pause, database_now()),
         "may_resume": access.may(request.user, "resume"),
-        "why_not": access.NO_ADMINISTRATOR,
+        "why_not": access.why_not(request.user, "resume"),
         "form": form,
         "refusal": refusal,
         "now": database_now(),

@@ -39,7 +39,7 @@ def reset(request: HttpRequest, pk: int) -> HttpResponse:
     if asked is None:
         return SeeOther(reverse("people"))
     form, refusal = asked
-    closed = "" if access.may(request.user, "people") else access.NO_PEOPLE
+    closed = access.why_not(request.user, "people")
     context = {"name": somebody.get_username(), "form": form, "refusal": refusal, "closed": closed}
     return render(request, "review/person_reset.html", context)
 

@@ -1,6 +1,7 @@
-"""Changes of rules and roles: what is proposed, line by line, and the second person's answer."""
+"""Changes of rules, roles and limits: what is proposed, line by line, and the second person's answer."""
 
 import uuid
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -12,9 +13,10 @@ from django.views.decorators.http import require_http_methods
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from reconcile.models import Proposal
+from reconcile.proposals import limits
 from review import access, deciding, proposing
 from review.access import people_only
-from review.forms import ProposalForm, RoleForm, fresh
+from review.forms import EntitiesForm, ProposalForm, RoleForm, fresh
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
 
@@ -53,7 +55,7 @@ def role(request: HttpRequest) -> HttpResponse:
     """Propose to give somebody a role, or to take it."""
     form, refusal = RoleForm(request.POST or None, initial=fresh()), ""
     if request.method == "POST" and form.is_valid():
-        refusal, made = _proposed(request, form)
+        refusal, made = _proposed(request, form, deciding.propose_role)
         if made is not None:
             return SeeOther(reverse("proposal", args=[made.uid]))
     context = {
@@ -61,15 +63,39 @@ def role(request: HttpRequest) -> HttpResponse:
         "form": form,
         "refusal": refusal,
         "people": User.objects.filter(is_active=True).order_by("username").prefetch_related("groups"),
-        "why_not": "" if access.may(request.user, "propose") else access.NO_PROPOSAL,
+        "why_not": access.why_not(request.user, "propose"),
     }
     return render(request, "review/role.html", context)
 
 
-def _proposed(request: HttpRequest, form: RoleForm) -> tuple[str, Proposal | None]:
+@people_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def entities(request: HttpRequest) -> HttpResponse:
+    """Propose which legal entities somebody sees."""
+    form, refusal = EntitiesForm(request.POST or None, initial=fresh()), ""
+    if request.method == "POST" and form.is_valid():
+        refusal, made = _proposed(request, form, deciding.propose_limit)
+        if made is not None:
+            return SeeOther(reverse("proposal", args=[made.uid]))
+    context = {
+        "section": "approvals",
+        "form": form,
+        "refusal": refusal,
+        "people": proposing.limits_of_people(),
+        "known": limits.entities(),
+        "chosen": request.POST.getlist("entities"),
+        "whose": form["person"].value() or request.GET.get("of", ""),
+        "why_not": access.why_not(request.user, "propose"),
+    }
+    return render(request, "review/entities.html", context)
+
+
+def _proposed(
+    request: HttpRequest, form: RoleForm | EntitiesForm, propose: Callable[..., Proposal]
+) -> tuple[str, Proposal | None]:
     said = form.cleaned_data
     try:
-        made = deciding.propose_role(person=person(request), whose=said.pop("person"), **said)
+        made = propose(person=person(request), whose=said.pop("person"), **said)
     except TieoutError as error:
         return words(error), None
     return "", made

@@ -37,7 +37,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "wrongs": [*wrongs, *read.wrongs],
         "looked": bool(text) and not refusal,
         "refusal": refusal,
-        "why_not": "" if access.may(request.user, "propose") else access.NO_PROPOSAL,
+        "why_not": access.why_not(request.user, "propose"),
     }
     return render(request, "review/rules.html", shown)
 

@@ -37,7 +37,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "refusal": refusal,
         "ways": sample_page.WAYS.items(),
         "samples": Sample.objects.defer("items").order_by("-pk")[: sample_page.SHOWN],
-        "why_not": "" if access.may(request.user, "sample") else access.NO_SAMPLE,
+        "why_not": access.why_not(request.user, "sample"),
     }
     return render(request, "review/samples.html", context)
 

@@ -149,6 +149,7 @@ def test_a_second_factor_is_for_those_who_approve_and_administer_unless_nobody_n
     shown = "sorted(s.SECOND_FACTOR_ROLES)"
     assert show(shown, **GIVEN) == "['administrator', 'approver']"
     assert show(shown, **GIVEN, SECOND_FACTOR_ROLES="none") == "[]"
+    assert show(shown, **GIVEN, SECOND_FACTOR_ROLES="auditor") == "['auditor']"
 
 
 def test_two_roles_reach_one_database() -> None:

@@ -196,7 +196,7 @@ def test_a_role_is_given_and_taken_by_two_and_not_by_whose_it_is(runs: Configure
     assert "ada has proposed this already" in propose("yes")
     assert approver not in vic.groups.all()
     vic.groups.add(approver)
-    with pytest.raises(NotNow, match="your own role"):
+    with pytest.raises(NotNow, match="about yourself"):
         approve(actor="vic")
     said = {"answer": "approved", "decided_at": latest().made_at, "why": "Bulk."}
     with pytest.raises(IntegrityError, match="proposal_not_about_oneself"), transaction.atomic():

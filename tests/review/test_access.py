@@ -98,8 +98,9 @@ def test_what_each_role_may_do(database: Database) -> None:
     found = {name: [right for right in rights if may(person(name), right)] for name in ROLES}
     assert found == {
         "ann": [*rights[:15]],
-        "bob": [*rights[:18], "certify"],
-        "eve": [*rights[:18], "certify"],
+        "bob": [*rights[:18], "certify", "reveal"],
+        "eve": [*rights[:18], "certify", "reveal"],
+        "kim": [*rights[:18], "certify", "reveal"],
         "vic": ["look"],
         "ada": [
             "look",
@@ -113,7 +114,7 @@ def test_what_each_role_may_do(database: Database) -> None:
             "propose",
         ],
         "nora": [],
-        "ira": ["look", "sample"],
+        "ira": ["look", "sample", "reveal"],
     }
 
 

@@ -5,6 +5,7 @@
 | signed out, switched off | sign in first | sign in first                                                  |
 | without a role           | 403, in words | 403, in words                                                  |
 | anybody, of their own    | theirs        | theirs alone: no row that is decided is changed                |
+| another entity           | 404, or 200 without a word of it | 404 or back to a list: not one row changes |
 | another role             | 200           | the page again, which says whose it is; not one row is changed |
 | a role that may          | 200           | done: the same form, at the same place, changes something      |
 """
@@ -43,6 +44,7 @@ from review.access import (
     NO_PEOPLE,
     NO_PROPOSAL,
     NO_REDELIVERY,
+    NO_REVEAL,
     NO_SAMPLE,
     NO_TERM,
 )
@@ -55,7 +57,7 @@ from review.saved import NOT_YOURS as NO_VIEW
 from tests import stories
 from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
-from tests.people import ROLES, browser_of, person
+from tests.people import ROLES, browser_of, limited, person
 from tests.receivers import hooked, receiving
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_histories import MONDAY, here, written
@@ -76,6 +78,7 @@ WORDS = (
     NO_VIEW,
     NO_SAMPLE,
     NO_CERTIFICATE,
+    NO_REVEAL,
     NO_TERM,
 )
 COUNTED = ("ledger_", "reconcile_", "review_")
@@ -131,6 +134,12 @@ def blind(place: Place, name: str) -> tuple[Operation, Form]:
 
 def silent(place: Place, name: str) -> tuple[Operation, Form]:
     return place.durban.silent(place.number()), {}
+
+
+def personal(place: Place, name: str) -> tuple[Operation, Form]:
+    place.durban.invoice.review |= {"redact": ["order"]}
+    place.durban.invoice.save(update_fields=["review"])
+    return silent(place, name)[0], {"path": "order"}
 
 
 def waiting(place: Place, name: str) -> tuple[Operation, Form]:
@@ -248,6 +257,11 @@ def checked_again(place: Place, name: str) -> tuple[str, Form]:
 
 def wished(place: Place, name: str) -> tuple[str, Form]:
     return "/approvals/roles/", {"person": person("vic").pk, "role": "reviewer", "give": "yes"}
+
+
+def limits_wished(place: Place, name: str) -> tuple[str, Form]:
+    entity = place.durban.invoice.destination.entity
+    return "/approvals/entities/", {"person": person("vic").pk, "entities": [entity]}
 
 
 def deputised(place: Place, name: str) -> tuple[str, Form]:
@@ -452,6 +466,8 @@ class Door:
     shows: bool = True
     everybodys: bool = False
     """No sign-in is asked for."""
+    done: int = 303
+    """What who may is answered."""
     own: bool = False
     """It is about the own account of whoever is signed in, with a role or without."""
 
@@ -473,6 +489,7 @@ DOORS: dict[str, Door] = {
     "approvals/rules/": Door(rules, may=ADMINISTER),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
     "approvals/differences/<uuid:uid>/": Door(extra_asked, may=APPROVE),
+    "approvals/entities/": Door(limits_wished, may=ADMINISTER),
     "approvals/roles/": Door(wished, may=ADMINISTER),
     "approvals/deputies/": Door(deputised, may=("ann", "bob", "ada")),
     "approvals/deputies/<uuid:uid>/end/": Door(stands_in, may=("ann", "bob", "ada"), shows=False),
@@ -522,6 +539,7 @@ DOORS: dict[str, Door] = {
     f"{OPERATION}evidence.json": Door(
         lambda place, name: (f"/operations/{silent(place, name)[0].uid}/evidence.json", {})
     ),
+    f"{OPERATION}hidden/": Door(by("hidden", personal), may=("bob", "ira"), done=200),
     f"{OPERATION}check/": Door(by("check", silent), may=DECIDE, shows=False),
     f"{OPERATION}undo/": Door(by("undo", allowed), may=DECIDE, shows=False),
     f"{OPERATION}send-again/": Door(by("send-again", absent), may=DECIDE),
@@ -608,6 +626,31 @@ def routes(patterns: list[Any], before: str = "") -> Iterator[tuple[str, URLPatt
             yield route, pattern
 
 
+OF_PEOPLE = (
+    "views/<uuid:uid>/delete/",
+    "approvals/deputies/<uuid:uid>/end/",
+    "people/<int:pk>/reset/",
+    "access/auditors/<int:pk>/",
+)
+"""What names a person, or what is theirs, and no entity."""
+DURBANS = re.compile(r"Durban|Acme|Order \d|INV-\d|invoice\.create|reminder\.send|ZAR|webshop|finance")
+"""What stands on pages that tell of what belongs to Durban."""
+
+
+def unseen(route: str, address: str, form: Form) -> None:
+    """Open an address as somebody who sees another entity alone: neither row nor figure tells of Durban's."""
+    client, before, named = browser_of("kim"), rows(), "<" in route and route not in OF_PEOPLE
+    bare = address.partition("?")[0]
+    form = {**form, "reason": "I want to.", "command_id": str(uuid.uuid4())}
+    for answer in (client.get(address), client.post(bare, form) if named else None):
+        if answer is None or answer.status_code == 405:
+            continue
+        assert not named or answer.status_code in (303, 404), (route, answer.status_code)
+        told = b"".join(answer) if answer.streaming else answer.content
+        assert (found := DURBANS.search(told.decode())) is None, (route, found)
+    assert rows() == before, route
+
+
 def of_the_api() -> list[str]:
     found = [route for route, _ in routes(urlpatterns) if route.startswith("api/v1/")]
     return [route for route in found if route != "api/v1/docs"]
@@ -640,6 +683,7 @@ def said(response: Any) -> str:
 @pytest.fixture
 def place(clock: Clock, tmp_path: Path) -> Place:
     person("ira")
+    limited("kim", "Cape Trading (Pty) Ltd")
     return Place(clock, tmp_path)
 
 
@@ -656,6 +700,9 @@ DECIDED = sorted(route for route, door in DOORS.items() if door.may)
 
 def test_what_is_only_read_is_shown_to_each_role_and_takes_no_form(place: Place) -> None:
     addresses = {route: DOORS[route].scene(place, "ann")[0] for route in READ}
+    for route, address in addresses.items():
+        if not DOORS[route].everybodys:
+            unseen(route, address, {})
     before = rows()
     for name in EVERYBODY:
         client = visitor(name)
@@ -675,6 +722,8 @@ def test_what_is_only_read_is_shown_to_each_role_and_takes_no_form(place: Place)
                 assert "Your account has no role yet." in said(shown)
             else:
                 assert found[2:] == (200, 405), found
+                if shown["Content-Type"].startswith("text/html"):
+                    explained(said(shown), found)
     assert rows() == before
 
 
@@ -700,6 +749,7 @@ def test_who_may_decides_and_everybody_else_changes_nothing(place: Place, route:
     door = DOORS[route]
     address, form = door.scene(place, door.may[0])
     form = {"reason": "I want to.", **form}
+    unseen(route, address, form)
     before = rows()
     refused = [name for name in EVERYBODY if name not in door.may]
     for name in refused:
@@ -721,7 +771,7 @@ def test_who_may_decides_and_everybody_else_changes_nothing(place: Place, route:
         client = visitor(name)
         _look(client, address, name, door)
         response = client.post(address, {**form, "command_id": str(uuid.uuid4())})
-        assert response.status_code == 303, (name, route, said(response))
+        assert response.status_code == door.done, (name, route, said(response))
         assert rows() != before, (name, route)
     for name in ("", *form):
         odd = {**form, "command_id": str(uuid.uuid4()), **({name: "a\0b"} if name else {})}
@@ -729,12 +779,33 @@ def test_who_may_decides_and_everybody_else_changes_nothing(place: Place, route:
         assert answer.status_code < 500, (route, name)
 
 
+CLOSED = re.compile(r'<[a-z]+\b[^>]*(?:aria-disabled="true"|\sdisabled\b)[^>]*>')
+SENT = re.compile(r'<form\b(?=[^>]*method="post")(?![^>]*action=)[^>]*>.*?</form>', re.DOTALL)
+
+
+def explained(page: str, at: object) -> None:
+    """Each button that is closed names why, in words that stand on the page."""
+    for tag in CLOSED.findall(page):
+        reasons = re.findall(r'aria-describedby="([^"]+)"', tag)
+        assert reasons, (at, tag)
+        for one in reasons[0].split():
+            assert re.search(rf'id="{one}"[^>]*>\s*(?:<[^>]+>\s*)*[^<\s]', page), (at, tag, one)
+
+
 def _look(client: Client, address: str, name: str, door: Door) -> None:
-    """Open it first: looking decides nothing, and what cannot be looked at says so."""
+    """Open it first: looking decides nothing, and what cannot be looked at says so.
+
+    Who may not act there finds no form that leads to the same address, or the reason.
+    """
     known = {SIGNED_OUT: 302, SWITCHED_OFF: 302, NO_ROLE: 403}
     if name == "vic":
         address = f"{address}{'&' if '?' in address else '?'}{NUL}"
-    assert client.get(address).status_code == known.get(name, 200 if door.shows else 405), (name, address)
+    answer = client.get(address)
+    assert answer.status_code == known.get(name, 200 if door.shows else 405), (name, address)
+    if answer.status_code == 200:
+        explained(page := said(answer), (name, address))
+        if name not in door.may and SENT.search(page):
+            assert any(words in page for words in (*WORDS, "You proposed it yourself")), (name, address)
 
 
 def test_nobodys_sign_in_opens_the_api(clock: Clock) -> None:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from ledger.rules import actors
 from ledger.rules.errors import TieoutError
+from reconcile.proposals import limits
 from review import accounts
 from review.access import RIGHTS
 
@@ -35,6 +36,16 @@ class Command(BaseCommand):
         )
         teams.add_argument(
             "--no-team", action="store_const", const=[], dest="teams", help="out of every team"
+        )
+        entities = parser.add_mutually_exclusive_group()
+        entities.add_argument(
+            "--entity",
+            action="append",
+            dest="entities",
+            help="a destination's legal entity; they see these alone; may be repeated",
+        )
+        entities.add_argument(
+            "--all-entities", action="store_const", const=[], dest="entities", help="they see all"
         )
         parser.add_argument("--reason", default="", help="for the trail; required but for a new person")
         what = parser.add_mutually_exclusive_group()
@@ -84,18 +95,19 @@ class Command(BaseCommand):
         alone = options["no_password"]
         with transaction.atomic():
             accounts.make(name, roles=options["role"], actor=ACTOR, password=None if alone else password)
+            made = {"actor": ACTOR, "reason": f"Account of {name} made"}
             if options["teams"]:
-                accounts.give_teams(
-                    name, teams=options["teams"], actor=ACTOR, reason=f"Account of {name} made"
-                )
+                accounts.give_teams(name, teams=options["teams"], **made)
+            if options["entities"]:
+                limits.limit(name, to=options["entities"], **made)
         return f"{name} comes by single sign-on alone." if alone else f"{name} signs in with {password}"
 
 
 def _changed(name: str, options: dict[str, Any], word: dict[str, str]) -> str:
     """Give somebody who is there other roles, other teams, or both; what is not named stays."""
-    roles, teams = options["role"], options["teams"]
-    if not roles and teams is None:
-        raise CommandError(f"{name} is there already. Say what changes: --role, --team, --end …")
+    roles, teams, entities = options["role"], options["teams"], options["entities"]
+    if not roles and teams is None and entities is None:
+        raise CommandError(f"{name} is there already. Say what changes: --role, --team, --entity, --end …")
     said = []
     with transaction.atomic():
         if roles:
@@ -104,4 +116,7 @@ def _changed(name: str, options: dict[str, Any], word: dict[str, str]) -> str:
         if teams is not None:
             accounts.give_teams(name, teams=teams, **word)
             said.append(f"in {' and '.join(sorted(teams)) or 'no team'}")
+        if entities is not None:
+            limits.limit(name, to=entities, **word)
+            said.append(f"limited to {limits.words(entities)}" if entities else "limited to no entity")
     return f"{name} is now {', '.join(said)}."

@@ -1,0 +1,194 @@
+"""Who is limited to legal entities sees nothing of the others, and their limit is not theirs to change.
+
+That no address tells of another entity stands in `test_every_door`.
+"""
+
+import uuid
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from ledger import actions
+from ledger.models import Destination, Event, Operation, OperationType, database_now
+from reconcile.models import EntityLimit, Proposal
+from review.access import NO_PART
+from review.instants import zone
+from review.models import AuditorTerm, Sample
+from tests import stories
+from tests.people import audits, browser_of, limited, person
+
+DURBAN, CAPE = "Durban Trading (Pty) Ltd", "Cape Trading (Pty) Ltd"
+
+
+def billed(durban: stories.Durban, number: int) -> Operation:
+    """A bill of Cape Trading whose automation fell silent."""
+    there, _ = Destination.objects.get_or_create(
+        name="cape",
+        defaults={
+            "title": "Cape Books",
+            "entity": CAPE,
+            "connector": "http",
+            "account": "main",
+            "connection": {"base_url": durban.base_url, "timeout": 3},
+        },
+    )
+    rules = {"contract": {}, "calls": {}, "retry": {"attempts": 1}, "review": {"due": "4h"}}
+    told = {"label": "Bill", "noun": "bill", "performed_by": "caller", "lease_s": 60, "owner": "cape"}
+    OperationType.objects.get_or_create(name="bill.make", defaults={"destination": there, **told, **rules})
+    submission = actions.Submission(
+        "bill.make",
+        {"bill": str(number)},
+        key=f"bill/{number}",
+        description=f"Bill {number}",
+        subject="Bo-Kaap Spices",
+        amount="310.00",
+        currency="EUR",
+        lease_s=1,
+    )
+    operation = actions.claim(submission, actor="api:till").operation
+    durban.clock.advance(20)
+    actions.expire(operation.pk, actor="policy")
+    return durban.again(operation)
+
+
+def read(name: str, address: str) -> str:
+    answer = browser_of(name).get(address)
+    assert answer.status_code == 200, (name, address)
+    return (b"".join(answer) if answer.streaming else answer.content).decode()
+
+
+def test_their_own_entity_is_whole_and_costs_two_queries_more(durban: stories.Durban) -> None:
+    bill = billed(durban, 7)
+    for order in range(3):
+        durban.silent(480 + order)
+    limited("kim", CAPE)
+    for address in ("/", "/queue/", "/queue.csv", f"/operations/{bill.uid}/"):
+        assert "Bill 7" in read("kim", address), address
+    assert "Order 48" in (every := read("bob", "/queue/")) and "Bill 7" in every
+    assert browser_of("kim").get("/find/?q=bill").status_code == 302, "the one hit opens by itself"
+    attempt = Operation.objects.get(description="Order 480").attempts.get()
+    assert "Order 480" not in read("kim", f"/find/?q={attempt.uid}"), "not by a try's id either"
+    assert f"You see {CAPE} only." in read("kim", "/you/") and "You see" not in read("bob", "/you/")
+    assert "1 needs a person" in read("kim", "/queue/")
+    asked = {}
+    for name in ("bob", "kim"):
+        client = browser_of(name)
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            client.get("/queue/")
+        asked[name] = len(queries)
+    assert asked["kim"] == asked["bob"] + 2
+    form = {"command_id": str(uuid.uuid4()), "text": "Bo-Kaap has called."}
+    assert browser_of("kim").post(f"/operations/{bill.uid}/comment/", form).status_code == 303
+    assert "Bo-Kaap has called." in read("kim", "/trail/")
+    other = Operation.objects.get(description="Order 480").cases.first() or durban.absent(490).cases.get()
+    given = browser_of("bob").post(f"/cases/{other.uid}/assign/", {"to": "kim"}, follow=True).content.decode()
+    assert "kim does not see all of it" in given
+    assert browser_of("bob").post(f"/cases/{bill.cases.get().uid}/assign/", {"to": "kim"}).status_code == 303
+    assert bill.cases.get().assignee == "kim"
+
+
+def test_a_limit_takes_two_and_who_has_one_keeps_no_rules(durban: stories.Durban) -> None:
+    billed(durban, 7)
+    person("bob")
+    form = {
+        "person": person("kim").pk,
+        "entities": [CAPE],
+        "reason": "Cape is hers.",
+        "command_id": uuid.uuid4(),
+    }
+    made = browser_of("ada").post("/approvals/entities/", form)
+    assert made.status_code == 303 and not EntityLimit.objects.exists()
+    assert browser_of("ada").post("/approvals/entities/", form)["Location"] == made["Location"], "one click"
+    assert f"Let kim see {CAPE}" in read("bob", "/approvals/")
+    assert "It is about yourself" in read("kim", made["Location"])
+    answer = {"answer": "approve", "reason": ""}
+    assert (
+        browser_of("kim").post(made["Location"], answer).status_code == 200
+        and not EntityLimit.objects.exists()
+    )
+    assert browser_of("bob").post(made["Location"], answer).status_code == 303
+    assert EntityLimit.objects.get().entities == [CAPE]
+    told = Event.objects.get(kind="entities_limited")
+    assert (told.actor, told.data["approved_by"], told.data["entities"]) == ("ada", "bob", [CAPE])
+    assert browser_of("kim").get(made["Location"]).status_code == 404, (
+        "rules and limits are the installation's"
+    )
+    assert CAPE in read("ada", "/people/") and CAPE in read("bob", "/access/")
+    form |= {"person": person("bob").pk, "command_id": str(uuid.uuid4())}
+    last = browser_of("ada").post("/approvals/entities/", form).content.decode()
+    assert "An approver is needed who sees all entities" in last
+    limited("ada", CAPE)
+    assert NO_PART in read("ada", "/approvals/roles/") and NO_PART in read("ada", "/approvals/entities/")
+    refused = browser_of("ada").post(
+        "/approvals/entities/", {**form, "entities": [], "command_id": uuid.uuid4()}
+    )
+    assert NO_PART in refused.content.decode() and Proposal.objects.count() == 1
+
+
+def test_the_database_lets_no_limit_go_without_an_event(durban: stories.Durban) -> None:
+    kim = limited("kim", CAPE)
+    for change in (
+        lambda: EntityLimit.objects.all().delete(),
+        lambda: EntityLimit.objects.update(entities=[DURBAN]),
+        lambda: EntityLimit.objects.create(person=person("bob"), entities=[DURBAN]),
+        lambda: EntityLimit.objects.filter(person=kim).update(entities=[]),
+    ):
+        with pytest.raises(DatabaseError), transaction.atomic():
+            change()
+    assert EntityLimit.objects.get().entities == [CAPE]
+
+
+def test_the_command_limits_at_once_where_rules_do_not_change_by_two(durban: stories.Durban) -> None:
+    person("kim")
+
+    def told(*words: str) -> str:
+        out = StringIO()
+        call_command("person", "kim", *words, "--reason", "Hers.", stdout=out)
+        return out.getvalue()
+
+    with pytest.raises(CommandError, match="There is no entity"):
+        told("--entity", "Nowhere")
+    assert f"limited to {DURBAN}" in told("--entity", DURBAN)
+    assert EntityLimit.objects.get().entities == [DURBAN]
+    assert "limited to no entity" in told("--all-entities") and not EntityLimit.objects.exists()
+    durban.invoiced(480)
+    with pytest.raises(CommandError, match="Limits change by two"):
+        told("--entity", DURBAN)
+
+
+def test_an_auditors_term_names_entities_and_takes_two(durban: stories.Durban) -> None:
+    billed(durban, 7)
+    durban.silent(480)
+    person("bob")
+    now = durban.clock.now()
+    days = {"first": f"{now:%Y-%m-%d}", "last": f"{now + timedelta(days=9):%Y-%m-%d}"}
+    form = {"whose": person("nora").pk, **days, "entities": [CAPE], "reason": "Cape's audit."}
+    form["command_id"] = str(uuid.uuid4())
+    assert browser_of("ada").post("/access/auditors/", form).status_code == 303
+    assert not AuditorTerm.objects.exists(), "rules change by two here"
+    proposal = Proposal.objects.get()
+    answer = {"answer": "approve", "reason": ""}
+    assert browser_of("bob").post(f"/approvals/rules/{proposal.uid}/", answer).status_code == 303
+    term = AuditorTerm.objects.get()
+    assert (term.name, term.given_by, term.entities) == ("nora", "ada", [CAPE])
+    with pytest.raises(DatabaseError):
+        AuditorTerm.objects.update(entities=[])
+    assert "auditor" in read("bob", "/people/")
+    day = f"{database_now().astimezone(zone()):%Y-%m-%d}"
+    draw = {"way": "random", "size": "5", "seed": "471", "command_id": uuid.uuid4(), "reason": "The audit."}
+    made = browser_of("nora").post(f"/samples/?since=2020-01-01&until={day}", draw)
+    assert made.status_code == 303, made.content.decode()
+    sample = Sample.objects.get()
+    assert sample.population["entity"] == CAPE and len(sample.items) == 1
+    packs = browser_of("nora").get(made["Location"].removesuffix("/") + ".zip")
+    assert packs.status_code == 200 and len(b"".join(packs)) > 1000
+    audits(person("ira"))
+    browser_of("ira").post(f"/samples/?since=2020-01-01&until={day}", {**draw, "command_id": uuid.uuid4()})
+    every = Sample.objects.latest("pk")
+    assert len(every.items) == 2 and browser_of("nora").get(f"/samples/{every.uid}/").status_code == 404

@@ -1,0 +1,48 @@
+"""A hidden value is shown to who may look, in one answer and nowhere else, and told without it."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from ledger.actions import revealing
+from ledger.models import Event, Operation
+from review.access import NO_REVEAL
+from tests import stories
+from tests.people import browser_of
+
+
+def asks(
+    name: str, operation: Operation, path: str = "total", reason: str = "Acme asked.", **more: Any
+) -> Any:
+    form = {"command_id": str(uuid.uuid4()), "path": path, "reason": reason, **more}
+    return browser_of(name).post(f"/operations/{operation.uid}/hidden/", form)
+
+
+def test_one_value_is_shown_in_one_answer_and_told_without_it(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durban.invoice.review = {"due": "4h", "redact": ["total"]}
+    durban.invoice.save(update_fields=["review"])
+    operation, hidden = durban.silent(480, "1234.56"), "1234.56</b>"
+    assert hidden not in browser_of("bob").get(f"/operations/{operation.uid}/hidden/").content.decode()
+    click = str(uuid.uuid4())
+    for _ in range(2):
+        answer = asks("bob", operation, command_id=click)
+        assert hidden in answer.content.decode() and "no-store" in answer["Cache-Control"]
+    told = Event.objects.get(kind="revealed")
+    assert (told.actor, told.reason, told.data) == ("bob", "Acme asked.", {"path": "total"})
+    assert told.operation == operation and durban.again(operation).revision == operation.revision
+    assert "looked at a hidden field: total" in browser_of("vic").get("/trail/").content.decode()
+    assert '"1234.56"' not in browser_of("bob").get(f"/operations/{operation.uid}/evidence/").content.decode()
+    for name in ("ann", "vic", "ada"):
+        refused = asks(name, operation).content.decode()
+        assert hidden not in refused and NO_REVEAL in refused and 'aria-disabled="true"' in refused
+    for wrong in ({"path": "order"}, {"reason": " "}, {"path": "nowhere"}):
+        assert hidden not in asks("bob", operation, **wrong).content.decode()
+    assert hidden in asks("ira", operation).content.decode(), "an auditor, for their term"
+    monkeypatch.setattr(revealing, "MOST", 2)
+    assert hidden in asks("bob", operation).content.decode()
+    over = asks("bob", operation).content.decode()
+    assert hidden not in over and "2 hidden values within a day" in over
+    assert Event.objects.filter(kind="revealed").count() == 3
