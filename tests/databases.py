@@ -148,7 +148,6 @@ class Template:
             with self.blocker.unblock(), self.used(clone):
                 yield clone
         finally:
-            clone.close()
             self.power.execute(f"DROP DATABASE {clone.name} WITH (FORCE)".encode())
 
     @contextmanager
@@ -162,6 +161,7 @@ class Template:
         try:
             yield
         finally:
+            database.close()
             connections.close_all()
 
 
