@@ -54,6 +54,21 @@ def test_only_working_hours_count(hours: WorkingHours, start: str, work_h: float
 
 
 @pytest.mark.parametrize(
+    ("now", "is_open"),
+    [
+        ("2026-12-04 07:59", False),
+        ("2026-12-04 08:00", True),
+        ("2026-12-04 17:00", False),
+        ("2026-12-05 10:00", False),
+        ("2026-12-16 10:00", False),
+    ],
+)
+def test_who_is_told_in_their_hours_is_left_alone_outside_of_them(now: str, is_open: bool) -> None:
+    at = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Africa/Johannesburg"))
+    assert DURBAN.is_open(at) is is_open
+
+
+@pytest.mark.parametrize(
     ("wrong", "why"),
     [
         ({"timezone": "Durban"}, "there is no time zone"),
