@@ -1,9 +1,12 @@
 """A run's differences as CSV: what page and command show, row by row, for a spreadsheet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
+from typing import Any
 
-from reconcile import findings, reports, tables
+from reconcile import findings, reports, reversals, tables
+from reconcile.classes import ItemClass
 from reconcile.models import Finding, Run
 from reconcile.tables import ROWS, About
 from reconcile.tying import amount_text
@@ -34,11 +37,32 @@ def csv_of(run: Run, *, author: str) -> Iterator[str]:
         asked=f"{run.plan.operation_type.name} {window}",
         as_of=run.started_at,
         author=author,
-        count=rows.count(),
+        count=rows.count() + len(run.reversed),
         totals={f"unexplained {currency}": amount for currency, amount in run.residual.items()},
         more={"digest": run.digest},
     )
-    return tables.written(about, COLUMNS, (_row(run, finding) for finding in rows.iterator(ROWS)))
+    found = (_row(run, finding) for finding in rows.iterator(ROWS))
+    return tables.written(about, COLUMNS, chain(found, map(_reversed, run.reversed)))
+
+
+def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return a surplus that was reversed: net nothing, and nobody's any more."""
+    ledger = told["ledger"]
+    return (
+        ItemClass.DUPLICATE.value,
+        told["reference"],
+        ledger["id"],
+        ledger["state"],
+        told["items"],
+        Decimal(told["net"]),
+        told["currency"],
+        " ".join(record["id"] for record in told["records"]),
+        reversals.words(told),
+        "",
+        False,
+        "",
+        "",
+    )
 
 
 def _row(run: Run, finding: Finding) -> tuple[object, ...]:

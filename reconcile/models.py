@@ -152,6 +152,8 @@ class Run(models.Model):
     tie = models.JSONField(default=dict)
     totals = models.JSONField(default=dict)
     residual = models.JSONField(default=dict)
+    reversed = models.JSONField(default=list)
+    """Surplus that linked voids and credits have offset: see `reconcile.reversals`."""
     settled = models.JSONField(default=dict)
     """What the run did in the ledger afterwards: completed, held and so on, each with a count."""
     digest = models.CharField(max_length=64, blank=True)

@@ -26,8 +26,9 @@ SETTLED = {
 
 
 def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return what `--json` prints: classes, totals, residual, digest and findings; amounts are text."""
-    return {**figures(run), "findings": [finding_shown(finding) for finding in findings]}
+    """Return what `--json` prints: classes, totals, residual, digest, findings, reversed."""
+    shown = [finding_shown(finding) for finding in findings]
+    return {**figures(run), "findings": shown, "reversed": run.reversed}
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -129,6 +130,8 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
         lines += ["", *_tie_table(run, currency, there)]
     if findings:
         lines += ["", *_findings_table(findings, there)]
+    if run.reversed:
+        lines += ["", *_reversed_table(run)]
     if run.settled:
         lines += ["", f"In the ledger: {settled(run)}"]
     if gone := run.gone.count():
@@ -196,6 +199,14 @@ def _findings_table(findings: Sequence[Finding], there: str) -> list[str]:
             (ItemClass(finding.item_class).title(there), finding.reference or "–", amount, why(finding))
         )
     return aligned(rows, right=(2,))
+
+
+def _reversed_table(run: Run) -> list[str]:
+    rows: list[tuple[str, ...]] = [("Reversed", "surplus", "reversed", "net", "records")]
+    for told in run.reversed:
+        figures = [shown(Decimal(told[name]), told["currency"]) for name in ("surplus", "reversed", "net")]
+        rows.append((told["reference"], *figures, ", ".join(record["id"] for record in told["records"])))
+    return aligned(rows, right=(1, 2, 3))
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (1, 2, 3)) -> list[str]:

@@ -12,7 +12,18 @@ from ledger.destinations.connectors.base import ConfigurationError, IncompletePu
 from ledger.models import TieoutNow, database_now
 from ledger.rules.digests import canonical
 from ledger.rules.errors import Malformed, TieoutError
-from reconcile import absences, actions, carrying, comparing, findings, leasing, pulling, reports, tying
+from reconcile import (
+    absences,
+    actions,
+    carrying,
+    comparing,
+    findings,
+    leasing,
+    pulling,
+    reports,
+    reversals,
+    tying,
+)
 from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
 
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
@@ -112,6 +123,7 @@ def _compare(run: Run) -> list[Finding]:
             comparing.classify(run)
     found = findings.found(run)
     leasing.keep(run)
+    run.reversed = reversals.found(run)
     write(run, tying.tie(run), found)
     if not run.dry_run:
         store(run, found)
@@ -140,7 +152,7 @@ def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
         {name: value for name, value in finding.items() if name not in beside}
         for finding in document["findings"]
     ]
-    return {name: value for name, value in document.items() if name != "digest"}
+    return {name: value for name, value in document.items() if name not in ("digest", "reversed")}
 
 
 def store(run: Run, found: Sequence[Finding]) -> None:
@@ -149,7 +161,7 @@ def store(run: Run, found: Sequence[Finding]) -> None:
     with leasing.held(run):
         Finding.objects.bulk_create(found, batch_size=1000)
         carrying.take_up(run)
-        run.save(update_fields=["step", "classes", "tie", "totals", "residual", "digest"])
+        run.save(update_fields=["step", "classes", "tie", "totals", "residual", "digest", "reversed"])
 
 
 def finish(run: Run) -> None:

@@ -1,12 +1,12 @@
 """A run as people read it: what is open and for how long, what each class means, what was not tested."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 from django.db.models import (
     BooleanField,
@@ -74,6 +74,32 @@ class Difference:
             due=finding.case.due_at if finding.case else None,
             late=bool(finding.case and finding.case.closed_at is None and finding.case.due_at < now),
         )
+
+
+@dataclass(frozen=True)
+class Reversed:
+    """Surplus of one operation, and what offsets it."""
+
+    told: Mapping[str, Any]
+    name: str
+
+    def _amount(self, name: str) -> str:
+        return amounts.signed(Decimal(self.told[name]), self.told["currency"])
+
+    @property
+    def surplus(self) -> str:
+        """What was too much."""
+        return self._amount("surplus")
+
+    @property
+    def back(self) -> str:
+        """What was reversed of it."""
+        return self._amount("reversed")
+
+    @property
+    def net(self) -> str:
+        """What is left of it."""
+        return amounts.whole(self.told["net"], self.told["currency"])
 
 
 @dataclass(frozen=True)
@@ -211,12 +237,31 @@ class Reading:
     @cached_property
     def gone(self) -> list[Difference]:
         """Differences of earlier runs of which this run found nothing more."""
-        return self._some(self.run.gone.select_related("operation", "case").order_by("pk"))
+        return self._some(self._no_more.select_related("operation", "case").order_by("pk"))
 
     @cached_property
     def gone_count(self) -> int:
         """How many those are, the ones that are not shown included."""
-        return self._count(self.gone, self.run.gone.all())
+        return self._count(self.gone, self._no_more)
+
+    @property
+    def _no_more(self) -> QuerySet[Finding]:
+        """What is gone, without the surplus that is shown as reversed."""
+        told = [one["reference"] for one in self.run.reversed]
+        return self.run.gone.exclude(item_class=ItemClass.DUPLICATE, reference__in=told)
+
+    @cached_property
+    def reversed(self) -> list[Reversed]:
+        """Surplus that linked voids and credits have offset."""
+        uids = [one["ledger"]["id"] for one in self.run.reversed[:SHOWN]]
+        known = {str(one.uid): one for one in Operation.objects.filter(uid__in=uids)} if uids else {}
+        return [Reversed(one, _name(known[one["ledger"]["id"]])) for one in self.run.reversed[:SHOWN]]
+
+    @property
+    def net(self) -> str:
+        """What surplus and reversals come to together, in each currency."""
+        currencies = sorted({one["currency"] for one in self.run.reversed})
+        return ", ".join(f"{amounts.show(Decimal(0), cur)}\u00a0{cur}" for cur in currencies)
 
     def _some(self, rows: QuerySet[Finding]) -> list[Difference]:
         return [Difference.of(finding, self.run, self.now) for finding in rows[:SHOWN]]
