@@ -79,4 +79,10 @@ REMINDERS = (
 )
 
 # What the older connector, which knows nothing of Tieout, writes into Durban Books: order, total, how often.
-OUTSIDE = ((471, "865.00", 4), (466, "5580.00", 1), (402, "1860.00", 1), (399, "310.00", 1))
+OUTSIDE = (
+    (471, "865.00", 4),
+    (466, "5580.00", 1),
+    (402, "1860.00", 1),
+    (399, "310.00", 1),
+    (480, "12650.00", 2),
+)

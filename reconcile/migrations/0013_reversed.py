@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reconcile", "0009_dropped"),
+        ("reconcile", "0012_limits"),
     ]
 
     operations = [
