@@ -73,7 +73,7 @@ def _made(kind: OperationType, taken: Taken) -> Operation:
         operation_type=kind,
         key=prepared.key,
         state=State.PENDING,
-        description=redact_text(f"{kind.noun} {record.id}, taken in".capitalize()),
+        description=redact_text(f"{kind.noun[:1].upper()}{kind.noun[1:]} {record.id}, taken in"),
         amount=amount,
         currency=currency,
         payload_digest=digest,

@@ -108,6 +108,8 @@ def test_a_record_of_nobodys_is_taken_in_by_its_evidence_and_never_sent(books: B
         "INV-1",
     )
     assert (made.amount, made.currency, made.first_sent_at) == (Decimal("500.00"), "ZAR", None)
+    assert made.description.endswith(" INV-1, taken in"), "the number as the record has it"
+    assert made.description[0].isupper()
     assert decision.operation == made
     assert found(books, (1, "90", "500.00")) == []
     decision.refresh_from_db()
