@@ -24,6 +24,7 @@ from ledger.actions.escalating import escalate, escalate_ask, overdue, overdue_a
 from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.hearing import hear, refuse_unsigned, unheard
 from ledger.actions.keeping import remove_payload
+from ledger.actions.levels import levels_changed
 from ledger.actions.looking import before_send, keep_lookup
 from ledger.actions.overriding import Risk, correct_in_doubt
 from ledger.actions.pausing import pause, resume
@@ -110,6 +111,7 @@ __all__ = [
     "key_for",
     "lapse_asked",
     "latest_lookup",
+    "levels_changed",
     "looks_as_approved",
     "lookup_fact",
     "name_deputy",

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from ledger.actions import levels
 from ledger.actions.changing import first_time, given, locked
 from ledger.actions.reading import facts
 from ledger.models import Case, Event, Operation, database_now
@@ -33,12 +34,12 @@ def assign(case_uid: uuid.UUID, *, actor: str, reason: str = "", to: str = "", t
 
     False where it is theirs already. Raises NotFound, NotNow.
     """
-    with open_case_locked(case_uid) as (case, operation, _):
+    with open_case_locked(case_uid) as (case, operation, now):
         owner = team or case.owner
         if (case.owner, case.assignee) == (owner, to):
             return False
         words = reason.strip() or (TAKEN if to == actor else ASSIGNED if to else GIVEN_BACK)
-        _hand_on(case, operation, owner=owner, to=to, actor=actor, reason=given(words))
+        _hand_on(case, operation, now, owner=owner, to=to, actor=actor, reason=given(words))
     return True
 
 
@@ -49,10 +50,11 @@ def hand_over(case_uid: uuid.UUID, *, actor: str, reason: str, of: str, to: str)
     """
     words = given(reason, ask="Write a note for whoever takes it")
     try:
-        with open_case_locked(case_uid) as (case, operation, _):
+        with open_case_locked(case_uid) as (case, operation, now):
             if case.assignee != of or of == to:
                 return False
-            _hand_on(case, operation, owner=case.owner, to=to, actor=actor, reason=words, kind="handed_over")
+            hand = {"owner": case.owner, "to": to, "actor": actor, "reason": words}
+            _hand_on(case, operation, now, **hand, kind="handed_over")
     except NotNow:
         return False
     return True
@@ -139,6 +141,7 @@ def _still_open(case_uid: uuid.UUID) -> Case:
 def _hand_on(
     case: Case,
     operation: Operation | None,
+    now: datetime,
     *,
     owner: str,
     to: str,
@@ -147,8 +150,9 @@ def _hand_on(
     kind: str = "assigned",
 ) -> None:
     before = {"was_owner": case.owner, "was": case.assignee}
+    moved = owner != case.owner
     case.owner, case.assignee = owner, to
-    case.save(update_fields=["owner", "assignee"])
+    case.save(update_fields=["owner", "assignee", *(levels.begin(case, operation, now) if moved else ())])
     _tell(case, operation, kind=kind, actor=actor, reason=reason, data={"owner": owner, "to": to, **before})
 
 

@@ -1,16 +1,16 @@
 """What nobody has answered in time goes to the next level: marked, on record, and still its owner's."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import F, QuerySet
 
+from ledger.actions import levels
 from ledger.actions.assigning import open_case_locked
 from ledger.actions.changing import locked
-from ledger.models import Approval, Case, Destination, Event, Operation, Team, database_now
+from ledger.models import Approval, Case, Event, Operation, database_now
 from ledger.rules import escalating
-from ledger.rules.errors import NotFound, NotNow, RulesUnreadable
-from ledger.rules.escalating import Step
+from ledger.rules.errors import NotFound, NotNow
 
 ACTOR = "policy"
 OVERDUE, STILL_OPEN = "Its due time has passed.", "Nobody has answered it since."
@@ -41,18 +41,18 @@ def _climb(case: Case, operation: Operation | None, now: datetime) -> bool:
     next_at = case.escalates_at or next_at
     if next_at is None or next_at > now:
         return False
-    levels = _levels(case.owner)
-    if case.level >= len(levels):
+    steps, there = levels.of_team(case.owner), levels.there(case, operation)
+    if case.step >= len(steps):
         return _keep(case, escalates_at=None)
-    step, there = levels[case.level], _there(case, operation)
-    if case.level == 0:
-        begins = _later(there, case.due_at, step.after_s)
-        if begins > now:
-            return _keep(case, escalates_at=begins)
+    step = steps[case.step]
+    begins = levels.later(there, case.escalated_at or case.due_at, step.after_s)
+    if begins > now:
+        return _keep(case, escalates_at=begins)
     case.level, case.escalated_at, case.escalated_to = case.level + 1, now, step.to
-    further = levels[case.level : case.level + 1]
-    case.escalates_at = _later(there, now, further[0].after_s) if further else None
-    case.save(update_fields=["level", "escalated_at", "escalated_to", "escalates_at"])
+    case.step += 1
+    further = steps[case.step : case.step + 1]
+    case.escalates_at = levels.later(there, now, further[0].after_s) if further else None
+    case.save(update_fields=["level", "step", "escalated_at", "escalated_to", "escalates_at"])
     Event.objects.create(
         operation=operation,
         kind="escalated",
@@ -70,24 +70,6 @@ def _keep(case: Case, *, escalates_at: datetime | None) -> bool:
     case.escalates_at = escalates_at
     case.save(update_fields=["escalates_at"])
     return False
-
-
-def _levels(owner: str) -> list[Step]:
-    team = Team.objects.filter(name=owner).first()
-    try:
-        said = team.steps if team is not None else None
-    except RulesUnreadable:
-        said = None
-    return list(escalating.steps(owner, said))
-
-
-def _there(case: Case, operation: Operation | None) -> Destination | None:
-    """Return the destination whose entity's working hours count."""
-    return operation.operation_type.destination if operation is not None else case.destination
-
-
-def _later(there: Destination | None, start: datetime, work_s: float) -> datetime:
-    return start + timedelta(seconds=work_s) if there is None else there.due_at(start, work_s)
 
 
 def overdue_asks(now: datetime) -> "QuerySet[Approval]":

@@ -112,6 +112,8 @@ class Case(models.Model):
     """Whose entity's working hours count, where no operation says so."""
     level = models.PositiveSmallIntegerField(default=0, db_default=0)
     """How often it has gone to a next level because nobody answered in time."""
+    step = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """How many of its owner's levels are behind it; another team has levels of its own."""
     escalated_at = models.DateTimeField(null=True)
     escalated_to = models.CharField(max_length=100, blank=True, db_default="")
     """The team, or everybody of the role, that has it besides its owner."""

@@ -216,6 +216,8 @@ def write(one: Change, *, reason: str, actor: str = ACTOR, data: Mapping[str, st
             OperationType.objects.filter(destination=one.pk).update(**UNPROVED)
         if one.kind is TYPE:
             actions.follow_rules(OperationType.objects.select_related("destination").get(pk=one.pk))
+    if one.kind is TEAM and one.touches(frozenset({"escalate"})):
+        actions.levels_changed(one.name)
     section = dotted((one.kind.section, one.name))
     told_of = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one)), **data}
     if one.kind in (TYPE, PLAN):

@@ -6,7 +6,8 @@
 | past it, nothing configured              | to approvers, once; owner and assignee stay; one event      |
 | what administrators own                  | to administrators                                           |
 | levels with waits                        | one after the other, in the entity's working hours; no more |
-| `escalate = []`                          | never                                                       |
+| `escalate = []`                          | never, until its team has levels                            |
+| given to another team                    | by that team's levels, from its first one, or past who has it |
 | answered meanwhile                       | never                                                       |
 | snoozed beyond its due time              | all the same                                                |
 | the row is written past the verb         | the database refuses it                                     |
@@ -105,6 +106,36 @@ def test_what_is_answered_or_goes_nowhere_never_escalates(durban: stories.Durban
     assert actions.overdue() == [] and not actions.escalate(case.uid), "a sweep that came too late"
     nowhere.refresh_from_db()
     assert not events(nowhere) and not events(case)
+
+
+def test_given_to_another_team_it_climbs_by_that_ones_levels(durban: stories.Durban) -> None:
+    for name, levels in (("nobody", []), ("finance", LEVELS[:1]), ("tills", LEVELS[1:] + LEVELS[:1])):
+        Team.objects.create(name=name, escalate=levels)
+    case = of(durban.absent(483))
+
+    def swept() -> tuple[int, str]:
+        Sweep().run()
+        case.refresh_from_db()
+        return case.level, case.escalated_to
+
+    actions.assign(case.uid, actor="ann", team="nobody")
+    durban.clock.set(case.due_at)
+    assert swept() == (0, "")
+    actions.assign(case.uid, actor="ann", team="finance")
+    assert swept() == (0, ""), "it has just come to them"
+    durban.clock.advance(3601)
+    assert swept() == (1, "finance-leads")
+    actions.assign(case.uid, actor="ann", team="tills")
+    durban.clock.advance(9 * 3600)
+    assert swept() == (1, "finance-leads"), "who has it is the last of their levels"
+    actions.assign(case.uid, actor="ann", team="finance")
+    durban.clock.advance(9 * 3600)
+    assert swept() == (1, "finance-leads"), "the one level that they have has it"
+    actions.assign(case.uid, actor="ann", team="desk")
+    assert swept() == (2, "approvers"), "a team that says nothing: approvers, at once"
+    actions.assign(case.uid, actor="ann", team="tills")
+    durban.clock.advance(9 * 3600)
+    assert swept() == (3, "controllers"), "from its first level on"
 
 
 def test_the_database_lets_a_level_only_grow_with_its_event(durban: stories.Durban) -> None:

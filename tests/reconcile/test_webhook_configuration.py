@@ -4,7 +4,9 @@ import base64
 
 import pytest
 
+from ledger import actions
 from ledger.models import Event, Webhook
+from ledger.rules.states import CaseKind
 from tests.reconcile.test_configuration import BOOKS, Configure, refusals
 from tests.reconcile.test_configuration import configure as configure
 
@@ -101,6 +103,23 @@ chat = "env:LEADS_CHAT"
         "finance.escalate.1.after": "Both levels would have it at once.",
         "finance.escalate.2.to": "finance has it already.",
     }
+
+
+def test_levels_that_a_team_gets_later_reach_the_cases_that_it_has(configure: Configure) -> None:
+    team = "\n[teams.finance]\nescalate = [{}]\n".format
+    configure(BOOKS + team(""))
+    case = actions.open_case(
+        kind=CaseKind.PAUSED, owner="finance", due_s=0, actor="policy", reason="It refuses us."
+    )
+    assert not actions.escalate(case.uid) and actions.overdue() == []
+    for levels, held in (
+        ('{ to = "leads" }', "leads"),
+        ('{ to = "leads" }, { to = "controllers", after = "1ms" }', "controllers"),
+    ):
+        configure(BOOKS + team(levels))
+        assert actions.overdue() == [case.uid] and actions.escalate(case.uid)
+        case.refresh_from_db()
+        assert case.escalated_to == held
 
 
 def test_it_is_taken_in_and_changes_are_said_without_address_and_secret(configure: Configure) -> None:
