@@ -156,6 +156,7 @@ SWEEP_HOOKS = [
     "reconcile.proposals.actions.sweep",
     "review.notices.sweeping.sweep",
     "reconcile.differences.actions.sweep",
+    "reconcile.differences.matching.take_effect",
 ]
 
 # --- words, times and files

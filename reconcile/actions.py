@@ -15,6 +15,7 @@ from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Standing, State,
 from reconcile import carrying, leasing
 from reconcile.classes import ItemClass
 from reconcile.differences import actions as differences
+from reconcile.differences import matching
 from reconcile.models import Finding, Plan, Record, Run
 
 TOLD = frozenset(
@@ -139,7 +140,9 @@ def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
             actions.close_case(case.pk, actor=actor, reason=reason)
             _count(run, ["closed"])
     with leasing.held(run):
+        matching.take_effect()
         differences.follow(run.plan_id, run.pk, actor=actor)
+        matching.follow(run.plan_id, run.pk, actor=actor)
 
 
 def _count(run: Run, done: Sequence[str]) -> None:

@@ -71,6 +71,22 @@ WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> '' AND d.
     AND o.operation_type_id = %(type)s AND o.key = d.reference
 """
 
+# What a person has matched by hand, while its record is as it was and no other carries the operation's key.
+LINK_BY_HAND = """
+UPDATE reconcile_record AS d
+SET operation_id = o.id, state = o.state, reference = o.key, own = true
+FROM reconcile_decision AS m JOIN ledger_operation AS o ON o.id = m.operation_id
+WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.readable AND d.operation_id IS NULL
+    AND m.plan_id = %(plan)s AND m.way = 'match' AND m.in_force_at IS NOT NULL AND m.ended_at IS NULL
+    AND d.external_id = m.record ->> 'id' AND d.reference = m.record ->> 'reference'
+    AND d.currency = m.record ->> 'currency' AND d.standing = m.record ->> 'standing'
+    AND d.amount IS NOT DISTINCT FROM (m.record ->> 'amount')::numeric
+    AND NOT EXISTS (
+        SELECT FROM reconcile_record AS other
+        WHERE other.run_id = d.run_id AND other.side = 'destination' AND other.reference = o.key
+    )
+"""
+
 FORGET = """
 UPDATE reconcile_record SET item_class = NULL, pair_id = NULL
 WHERE run_id = %(run)s AND (item_class IS NOT NULL OR pair_id IS NOT NULL)
@@ -169,6 +185,7 @@ def classify(run: Run) -> None:
     values = _values(run)
     forget(run)
     with connection.cursor() as cursor:
+        cursor.execute(LINK_BY_HAND, values)
         cursor.execute(LINK, values)
     linking = marking.linking(run.plan.operation_type)
     with whole_sets() as cursor:
@@ -196,6 +213,7 @@ def whole_sets() -> Iterator[CursorWrapper]:
 def _values(run: Run) -> dict[str, Any]:
     return {
         "run": run.pk,
+        "plan": run.plan_id,
         "type": run.plan.operation_type_id,
         "window_from": run.window_from,
         "window_to": run.window_to,

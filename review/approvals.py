@@ -72,11 +72,12 @@ def _request(approval: Approval, row: Row, person: User, now: datetime) -> Reque
     )
 
 
-def lately() -> list[tuple[Approval, str, tuple[str, str, str]]]:
-    """Return the latest answers, with the name of the operation."""
+def lately() -> list[tuple[Approval, str, tuple[str, str, str], str]]:
+    """Return the latest answers, with the name of the operation, and what takes back what was approved."""
     rows = Approval.objects.filter(decided_at__isnull=False).select_related("operation__operation_type")
     return [
-        (row, wording.title(row.operation), asked.past(row)) for row in rows.order_by("-decided_at")[:LATELY]
+        (row, wording.title(row.operation), asked.past(row), asked.undone_by(row))
+        for row in rows.order_by("-decided_at")[:LATELY]
     ]
 
 

@@ -160,6 +160,20 @@ def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[s
     yield f"Reason given: “{approval.reason}” The request {'is ' * until.startswith('due')}{until}."
 
 
+def undone_by(approval: Approval) -> str:
+    """Say what takes back what was approved; empty where it was not."""
+    if approval.answer != Answer.APPROVED:
+        return ""
+    return {
+        Ask.ATTEST: "A check that finds it otherwise takes it up again.",
+        Ask.END: "A check that finds it there takes it up again.",
+        Ask.OVERRIDE_END: "If it is seen there after all, a check takes it up again.",
+        Ask.OVERRIDE_PERMIT: "Its page undoes it for ten seconds; afterwards a duplicate is reversed there.",
+        Ask.OVERRIDE_CORRECT: "The correction’s own page cancels it before it is sent.",
+        Ask.CHOOSE: "Its page undoes it for ten seconds; what was reversed by then stays reversed.",
+    }[Ask(approval.action)]
+
+
 def past(approval: Approval) -> tuple[str, str, str]:
     """Return icon, who, and what became of a request that is answered."""
     of = f"{name(approval)}, asked by {maker(approval)}."

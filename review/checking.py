@@ -1,5 +1,6 @@
 """A person's check asks the network within their request: it is short, and few run at once."""
 
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
@@ -15,6 +16,7 @@ AT_ONCE = 2
 """How many people's checks may wait for one destination: the web server has few threads."""
 
 OPERATION, DESTINATION, REPEAT, DIFFERENCE = 0x74696501, 0x74696502, 0x7469650B, 0x7469650E
+CLICK = 0x7469650F
 """Our numbers among PostgreSQL's advisory locks, each with a second one for the row."""
 
 
@@ -38,6 +40,18 @@ def turn_of_difference(finding: Finding) -> Iterator[None]:
     """Hold the same for what a run found."""
     with _turn(finding.run.plan.operation_type.destination, DIFFERENCE, finding.pk):
         yield
+
+
+@contextmanager
+def one_click(command_id: uuid.UUID) -> Iterator[None]:
+    """Hold a click: the same one again waits for what the first one comes to, instead of being refused."""
+    key = [CLICK, command_id.int % 2**31]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s, %s)", key)
+    try:
+        yield
+    finally:
+        _give_back(key)
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from django.urls import reverse
 
 from ledger import sight
 from ledger.models import Event
+from reconcile.carrying import ABSENT
 from reconcile.classes import ItemClass
-from reconcile.differences import actions
+from reconcile.differences import actions, leaves, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from review import access, amounts, trail, wording
@@ -20,10 +21,12 @@ from review.instants import instant, zone
 from review.runs import Difference
 
 WAIVED_FOR = timedelta(days=30)
-DOES = {Way.TAKE_IN: "Take it in", Way.WAIVE: "Waive it", Way.CLOSE: "Close it"}
+DOES = {Way.MATCH: "Match by hand", Way.TAKE_IN: "Take it in", Way.WAIVE: "Waive it", Way.CLOSE: "Close it"}
 FOLLOWS = {
     Way.TAKE_IN: "An operation is made of the record: its reference is the key, its amount the amount. "
     "It is done by that evidence, and nothing is ever sent for it. {there} is asked once more first.",
+    Way.MATCH: "The operation is done, with that number, on your word. Later runs compare the two, while "
+    "the record stays as it is and no other carries the operation’s own reference; else it is undone.",
     Way.WAIVE: "It stays as it is, in every total and in the tie-out, which names it as waived. Its case is "
     "put off until then. A run that finds it gone, or otherwise than now, ends that before.",
     Way.CLOSE: "Its case is closed, and nothing more is done about it. It stays listed as closed; a run that "
@@ -85,7 +88,7 @@ class Page:
     @cached_property
     def latest(self) -> Finding | None:
         """The same difference as the latest run that looked has it."""
-        return actions.current(self.finding)
+        return leaves.current(self.finding)
 
     @property
     def later(self) -> str:
@@ -96,7 +99,7 @@ class Page:
     @cached_property
     def decisions(self) -> list[Decision]:
         """What was decided about it, the latest first."""
-        about = Decision.objects.filter(plan=self.finding.run.plan_id, name=actions.name_of(self.finding))
+        about = Decision.objects.filter(plan=self.finding.run.plan_id, name=leaves.name_of(self.finding))
         return list(about.filter(item_class=self.finding.item_class).order_by("-pk")[:20])
 
     @property
@@ -113,9 +116,9 @@ class Page:
     def doors(self) -> list[Door]:
         """The ways to decide; those that do not fit what was found are left out, closed ones say why."""
         lacks = "" if access.may(self.person, "settle") else access.lacking(self.person)
-        closed = lacks or actions.why_closed(self.finding, self.latest, self.standing)
+        closed = lacks or leaves.why_closed(self.finding, self.latest, self.standing)
         return [
-            Door(way, DOES[way], f"{self.url}?way={way}", closed or actions.why_unfit(self.finding, way))
+            Door(way, DOES[way], f"{self.url}?way={way}", closed or leaves.why_unfit(self.finding, way))
             for way in self._fitting()
         ]
 
@@ -123,6 +126,8 @@ class Page:
         bare = self.finding.operation_id is None
         if bare and self.finding.item_class == ItemClass.UNEXPECTED:
             yield Way.TAKE_IN
+        if not bare and self.finding.item_class in ABSENT:
+            yield Way.MATCH
         yield Way.WAIVE
         if bare:
             yield Way.CLOSE
@@ -131,10 +136,24 @@ class Page:
         """Return the door of that way."""
         return next((door for door in self.doors if door.way == way), None)
 
+    @cached_property
+    def candidates(self) -> list[tuple[Finding, str, str, str]]:
+        """What it could be matched with: the record, its id, its amount, and what it differs by."""
+        found = []
+        for one in matching.candidates(self.finding):
+            apart, whole = matching.apart(self.finding, one), amounts.whole(one.amount, one.currency)
+            differs = "not comparable" if apart is None else amounts.signed(apart, one.currency)
+            found.append((one, one.destination[0]["id"], whole, differs))
+        return found
+
+    def chosen(self, other: str) -> tuple[Finding, str, str, str] | None:
+        """Return the one of them that an address names."""
+        return next((one for one in self.candidates if str(one[0].pk) == other), None)
+
     @property
     def by_two(self) -> bool:
         """Say whether this person's decision waits for a second one."""
-        return actions.takes_two(self.finding, self.person.get_username())
+        return leaves.takes_two(self.finding, self.person.get_username())
 
     @property
     def until(self) -> str:

@@ -264,6 +264,12 @@ class DeputyForm(ReasonForm):
     ends_at = LocalInstant(error_messages={"required": "Write when it ends."})
 
 
+class MatchForm(ReasonForm):
+    """A reason, and the record that a missing one is matched with."""
+
+    other = forms.IntegerField(min_value=1, max_value=2**62)
+
+
 class SettleForm(ReasonForm):
     """A reason, and the last day until which a difference is waived."""
 

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from ledger.rules import actors
 from ledger.rules.errors import Malformed, NotNow
-from reconcile.differences import actions, looking
+from reconcile.differences import actions, leaves, looking, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from review import checking
@@ -27,23 +27,35 @@ def settle(
     require(person, "settle")
     if way not in (Way.WAIVE, Way.CLOSE, Way.TAKE_IN):
         raise Malformed("Choose what is to be done about it.")
-    chosen = Way(way)
-    if why := _closed(finding, chosen, command_id):
+    actor = actors.person(person.get_username())
+    with checking.one_click(command_id):
+        return actions.decide(
+            finding,
+            Way(way),
+            actor=actor,
+            reason=reason,
+            command_id=command_id,
+            until=until,
+            seen=_looked(finding, finding, Way(way), command_id),
+        )
+
+
+def match(finding: Finding, other: Finding, *, person: User, reason: str, command_id: uuid.UUID) -> Decision:
+    """Say that what is missing is that record, after one more look at it; or ask a second person."""
+    require(person, "settle")
+    by = actors.person(person.get_username())
+    with checking.one_click(command_id):
+        seen = _looked(finding, other, Way.MATCH, command_id)
+        return matching.match(finding, other, actor=by, reason=reason, command_id=command_id, seen=seen)
+
+
+def _looked(finding: Finding, at: Finding, way: Way, command_id: uuid.UUID) -> actions.Seen | None:
+    """Ask what is there, where it can be decided at all; not for the same click again, which has decided."""
+    if Decision.objects.filter(command_id=command_id).exists():
+        return None
+    if why := leaves.why_not(finding, way):
         raise NotNow(why)
-    return actions.decide(
-        finding,
-        chosen,
-        actor=actors.person(person.get_username()),
-        reason=reason,
-        command_id=command_id,
-        until=until,
-        seen=_seen(finding),
-    )
-
-
-def _closed(finding: Finding, way: Way, command_id: uuid.UUID) -> str:
-    """Say why nobody need be asked: it cannot be decided; empty for the same click again."""
-    return "" if Decision.objects.filter(command_id=command_id).exists() else actions.why_not(finding, way)
+    return _seen(at)
 
 
 def _seen(finding: Finding) -> actions.Seen | None:
@@ -54,7 +66,7 @@ def _seen(finding: Finding) -> actions.Seen | None:
 def end_waiver(finding: Finding, *, person: User, reason: str) -> None:
     """End a waiver before its time."""
     require(person, "settle")
-    decision = actions.standing(finding)
+    decision = leaves.standing(finding)
     if decision is None or decision.way != Way.WAIVE or decision.in_force_at is None:
         raise NotNow("It is not waived.")
     actions.end_waiver(decision.uid, actor=actors.person(person.get_username()), reason=reason)

@@ -6,21 +6,19 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 
 from ledger import actions as ledger
 from ledger.actions.approving import UNSAID
 from ledger.actions.assigning import SNOOZE_MAX
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import one_hand
-from ledger.models import Case, Event, Operation, database_now
+from ledger.models import Approval, Case, Event, database_now
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
 from ledger.rules.records import Found
 from ledger.rules.states import Verdict
-from reconcile.carrying import ABSENT
-from reconcile.classes import ItemClass
-from reconcile.differences import looking
+from reconcile.differences import leaves, looking
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 
@@ -28,100 +26,10 @@ LONGEST = timedelta(days=366)
 LAPSED = "Nobody answered in time."
 OVER = "Its time is over: it is open again."
 CHANGED = "What was found has changed since."
-SUPERSEDED = "A later run has looked again: see what it found."
 DID = {Way.WAIVE: "difference_waived", Way.CLOSE: "difference_closed", Way.TAKE_IN: "difference_taken_in"}
 """What the trail calls each way, once it is carried out."""
 Seen = tuple[Found, datetime]
 """What the destination holds now, and when it was asked."""
-
-
-def name_of(finding: Finding) -> str:
-    """Return what a difference goes by from run to run."""
-    return finding.reference or finding.fingerprint
-
-
-def current(finding: Finding) -> Finding | None:
-    """Return the difference as the latest run that looked has found it; None where it is gone."""
-    item_class = ItemClass(finding.item_class)
-    classes = [str(one) for one in (item_class, ABSENT.get(item_class)) if one is not None]
-    named = {"reference": finding.reference} if finding.reference else {"fingerprint": finding.fingerprint}
-    living = Finding.objects.filter(
-        lives=True, run__plan=finding.run.plan_id, item_class__in=classes, **named
-    )
-    return living.select_related("run__plan__operation_type__destination", "case").order_by("-pk").first()
-
-
-def standing(finding: Finding) -> Decision | None:
-    """Return the decision about a difference that waits or is in force."""
-    about = Decision.objects.filter(plan=finding.run.plan_id, name=name_of(finding), ended_at=None)
-    return about.filter(item_class=finding.item_class, answer__in=["", Answer.APPROVED]).first()
-
-
-def takes_two(finding: Finding, actor: str) -> bool:
-    """Say whether settling it takes two people, by the function that the database's guard asks.
-
-    The turn of its entity is held until the transaction's end.
-    """
-    kind = finding.run.plan.operation_type_id
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT ledger_settling_takes_two(%s, %s, %s, %s)",
-            [kind, finding.amount, finding.currency, actor],
-        )
-        return bool(cursor.fetchone()[0])
-
-
-def why_not(finding: Finding, way: Way) -> str:
-    """Say why a difference, as a run found it, cannot be decided in this way; empty where it can."""
-    return why_closed(finding, current(finding), standing(finding)) or why_unfit(finding, way)
-
-
-def why_closed(finding: Finding, latest: Finding | None, before: Decision | None) -> str:
-    """Say why nothing is decided about a difference any more, or again; empty where something can be."""
-    if latest is None:
-        return "A later run found it gone: there is nothing left to decide."
-    if latest.pk != finding.pk:
-        return SUPERSEDED
-    if before is not None:
-        if before.in_force_at is None:
-            return f"{before.maker} has asked a second person already: it waits under Approvals."
-        return f"{before.maker} has decided already: {before.why_said}"
-    return ""
-
-
-def why_unfit(finding: Finding, way: Way) -> str:
-    """Say why a difference that is open is not one to be decided in this way; empty where it is."""
-    return {Way.WAIVE: lambda _: "", Way.CLOSE: _why_not_closed, Way.TAKE_IN: _why_not_taken}[way](finding)
-
-
-def _why_not_closed(finding: Finding) -> str:
-    if finding.operation_id is not None:
-        return "It stands in the case of its operation, and is answered on that page."
-    if finding.case is None:
-        return "It has no case to close. Waive it, or mend the record there."
-    if finding.case.closed_at is not None:
-        return f"{finding.case.closed_by} closed it."
-    if _shared(finding):
-        return "Its case answers another difference as well. Waive each of them, or mend them there."
-    return ""
-
-
-def _why_not_taken(finding: Finding) -> str:
-    kind = finding.run.plan.operation_type
-    if finding.item_class != ItemClass.UNEXPECTED or finding.operation_id is not None:
-        return "Only a record that no operation carries is taken in."
-    if not finding.reference:
-        return "Its record carries no reference of ours, which would be the key."
-    if finding.elsewhere:
-        return f"An operation of {finding.elsewhere[0]['type']} carries it already."
-    if Operation.objects.filter(operation_type=kind, key=finding.reference).exists():
-        return "An operation has its key by now: the next run compares them."
-    return ""
-
-
-def _shared(finding: Finding) -> bool:
-    others = Finding.objects.filter(case=finding.case_id, lives=True, is_open=True)
-    return others.exclude(pk=finding.pk).exists()
 
 
 def decide(
@@ -141,32 +49,32 @@ def decide(
     words = given(reason)
 
     def make() -> Decision:
-        two, now = takes_two(finding, actor), database_now()
-        kept = Finding.objects.select_for_update(of=("self",)).select_related(*_READ).get(pk=finding.pk)
-        if why := why_not(kept, way):
+        two, now = leaves.takes_two(finding, actor), database_now()
+        kept = Finding.objects.select_for_update(of=("self",)).select_related(*READ).get(pk=finding.pk)
+        if why := leaves.why_not(kept, way):
             raise NotNow(why)
         if seen and (why := looking.changed(kept, seen[0])):
             raise NotNow(f"{why} Run the reconciliation again.")
-        decision = _made(kept, way, actor=actor, words=words, now=now, until=until, command_id=command_id)
+        decision = made(kept, way, actor=actor, words=words, now=now, until=until, command_id=command_id)
         decision.in_force_at = None if two else now
         decision.save()
         if two:
-            _tell(decision, "difference_asked", actor=actor, reason=words)
+            tell(decision, "difference_asked", actor=actor, reason=words)
         else:
             _carry_out(decision, kept, seen)
         return decision
 
     with transaction.atomic():
-        made = once(Decision.objects.filter(command_id=command_id), make)
-    if (made.name, made.way, made.maker) != (name_of(finding), way, actor):
+        found = once(Decision.objects.filter(command_id=command_id), make)
+    if (found.name, found.way, found.maker) != (leaves.name_of(finding), way, actor):
         raise Conflict("This command was already used for something else; open the page again.")
-    return made
+    return found
 
 
-_READ = ("run__plan__operation_type__destination", "case")
+READ = ("run__plan__operation_type__destination", "case")
 
 
-def _made(
+def made(
     finding: Finding,
     way: Way,
     *,
@@ -176,6 +84,7 @@ def _made(
     until: datetime | None,
     command_id: uuid.UUID,
 ) -> Decision:
+    """Return a decision that is not written yet; Malformed where it would be waived until no such day."""
     if way is Way.WAIVE and (until is None or not now < until <= now + LONGEST):
         raise Malformed(f"Choose a day from tomorrow on, at most {LONGEST.days} days from now.")
     plan = finding.run.plan
@@ -183,7 +92,7 @@ def _made(
         finding=finding,
         plan=plan,
         operation_type=plan.operation_type,
-        name=name_of(finding),
+        name=leaves.name_of(finding),
         item_class=finding.item_class,
         fingerprint=finding.fingerprint,
         way=way,
@@ -207,7 +116,7 @@ def _carry_out(decision: Decision, finding: Finding, seen: Seen | None) -> None:
             decision.operation_type, taken, command_id=decision.command_id, **by
         )
         decision.save(update_fields=["operation"])
-    _tell(decision, DID[Way(decision.way)], **by)
+    tell(decision, DID[Way(decision.way)], **by)
     case = finding.case
     if case is None or case.closed_at is not None:
         return
@@ -215,7 +124,7 @@ def _carry_out(decision: Decision, finding: Finding, seen: Seen | None) -> None:
         assert decision.until is not None  # a constraint
         until = min(decision.until, database_now() + SNOOZE_MAX)
         ledger.snooze(case.uid, until=until, knowingly=True, **by)
-    elif finding.operation_id is None and not _shared(finding):
+    elif finding.operation_id is None and not leaves.shared(finding):
         ledger.close_case(case.pk, data={"decision": str(decision.uid)}, **by)
 
 
@@ -237,7 +146,7 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: Seen | None = None
     """
     with _asked(uid) as decision:
         require_another(decision, actor)
-        finding = current(decision.finding)
+        finding = leaves.current(decision.finding)
         changed = _moved(decision, finding, seen)
         if changed:
             _answer(decision, Answer.VOIDED, actor="policy", why=changed)
@@ -314,6 +223,8 @@ def _asked(uid: uuid.UUID) -> Iterator[Decision]:
         decision = Decision.objects.select_for_update().filter(uid=uid).first()
         if decision is None:
             raise NotFound("There is no such request.")
+        if decision.approval_id is not None:
+            raise NotNow("It is answered on the page of its operation.")
         if decision.in_force_at is not None and not decision.decided_by:
             raise NotNow("It took no second person: it is carried out.")
         if decision.decided_at is not None:
@@ -327,14 +238,31 @@ def _answer(decision: Decision, answer: Answer, *, actor: str, why: str) -> None
     decision.answer, decision.decided_by, decision.why = answer, actor, why
     decision.decided_at = database_now()
     decision.save(update_fields=["answer", "decided_by", "why", "decided_at", "in_force_at"])
-    _tell(decision, f"difference_{answer}", actor=actor, reason=why)
+    tell(decision, f"difference_{answer}", actor=actor, reason=why)
+
+
+def end(uid: uuid.UUID, *, actor: str, why: str) -> None:
+    """End what is in force; nothing happens where it has ended."""
+    with transaction.atomic():
+        decision = Decision.objects.select_for_update().get(uid=uid)
+        if decision.in_force_at is not None and decision.ended_at is None:
+            _end(decision, actor=actor, why=why)
+
+
+def answer_as(decision: Decision, approval: Approval) -> None:
+    """Take over the answer that the request of a locked decision's operation was given."""
+    decision.answer, decision.decided_by, decision.why = approval.answer, approval.decided_by, approval.why
+    decision.decided_at = approval.decided_at
+    decision.in_force_at = database_now() if approval.answer == Answer.APPROVED else None
+    decision.save(update_fields=["answer", "decided_by", "why", "decided_at", "in_force_at"])
+    tell(decision, f"difference_{approval.answer}", actor=approval.decided_by, reason=approval.why)
 
 
 def _end(decision: Decision, *, actor: str, why: str) -> None:
     """End what is in force; what was put off with it is taken up again."""
     decision.ended_at, decision.ended_by, decision.why_ended = database_now(), actor, why
     decision.save(update_fields=["ended_at", "ended_by", "why_ended"])
-    _tell(decision, "difference_ended", actor=actor, reason=why)
+    tell(decision, "difference_ended", actor=actor, reason=why)
     case = Case.objects.open().filter(findings__in=[decision.finding_id]).first()
     if decision.way == Way.WAIVE and case is not None:
         ledger.wake(case.uid, actor=actor)
@@ -343,8 +271,9 @@ def _end(decision: Decision, *, actor: str, why: str) -> None:
 def follow(plan_id: int, run_id: int, *, actor: str) -> None:
     """End what a run of the plan has found gone, or otherwise than it was decided about."""
     about = Decision.objects.filter(plan=plan_id, ended_at=None, answer__in=["", Answer.APPROVED])
+    about = about.exclude(way=Way.MATCH)
     for decision in about.select_related("finding__run").order_by("pk"):
-        found = current(decision.finding)
+        found = leaves.current(decision.finding)
         if found is not None and found.fingerprint == decision.fingerprint:
             continue
         why = f"Run {run_id} found it gone." if found is None else f"Run {run_id} found it changed."
@@ -373,7 +302,8 @@ def sweep() -> None:
                 _end(decision, actor="policy", why=OVER)
 
 
-def _tell(decision: Decision, kind: str, *, actor: str, reason: str) -> None:
+def tell(decision: Decision, kind: str, *, actor: str, reason: str) -> None:
+    """Write the event of a decision."""
     data = {
         "decision": str(decision.uid),
         "way": decision.way,

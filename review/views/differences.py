@@ -14,7 +14,7 @@ from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from review import access, difference, settling
 from review.access import people_only
-from review.forms import NOT_WHOLE, ProposalForm, ReasonForm, SettleForm, fresh
+from review.forms import NOT_WHOLE, MatchForm, ProposalForm, ReasonForm, SettleForm, fresh
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
 
@@ -44,6 +44,7 @@ def show(request: HttpRequest, uid: uuid.UUID, pk: int) -> HttpResponse:
         "page": page,
         "door": door,
         "ends": way == END,
+        "chosen": page.chosen(request.POST.get("other") or request.GET.get("other", "")),
         "follows": difference.FOLLOWS[door.way].format(there=page.there) if door else "",
         "form": form,
         "refusal": refusal or (door.why if door else ""),
@@ -58,7 +59,11 @@ def _found(uid: uuid.UUID, pk: int) -> Finding:
 
 
 def _form(request: HttpRequest, way: str, *, empty: bool = False) -> ReasonForm:
-    kind = SettleForm if way == Way.WAIVE else ReasonForm
+    kind: type[ReasonForm] = (
+        {Way.WAIVE: SettleForm, Way.MATCH: MatchForm}.get(Way(way), ReasonForm)
+        if (way in list(Way))
+        else ReasonForm
+    )
     sent = request.POST if request.method == "POST" and not empty else None
     return kind(sent, initial=fresh())
 
@@ -70,12 +75,26 @@ def _refused(request: HttpRequest, finding: Finding, way: str, form: ReasonForm)
             settling.end_waiver(finding, person=person(request), reason=form.cleaned_data["reason"])
             messages.success(request, "The waiver is ended: it is open again.")
             return ""
-        made = settling.settle(finding, way, person=person(request), **form.cleaned_data)
+        if way == Way.MATCH:
+            made = _matched(request, finding, form)
+        else:
+            made = settling.settle(finding, way, person=person(request), **form.cleaned_data)
     except TieoutError as error:
         return words(error)
     asked = "Asked. It waits for a second person, under Approvals; nothing is done until then."
     messages.success(request, "Done. It is on record." if made.in_force_at else asked)
     return ""
+
+
+def _matched(request: HttpRequest, finding: Finding, form: ReasonForm) -> Decision:
+    said = dict(form.cleaned_data)
+    other = _found_of(finding, said.pop("other"))
+    return settling.match(finding, other, person=person(request), **said)
+
+
+def _found_of(finding: Finding, pk: int) -> Finding:
+    read = Finding.objects.select_related("run__plan__operation_type__destination", "operation", "case")
+    return get_object_or_404(read, pk=pk, run__plan=finding.run.plan_id)
 
 
 @people_only

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ledger.models import Operation
 from ledger.rules.states import Outcome
 from reconcile.actions import start
 from reconcile.models import Run
@@ -11,6 +12,7 @@ from tests.browser.conftest import Windows
 from tests.browser.test_looks import looked_at, outgrown, unfold
 from tests.databases import Clock
 from tests.reconcile.books import HELD, Books, closed, key_of, record
+from tests.sandboxes import Sandbox
 
 TWELFTH, TWENTY_SIXTH, THIRTIETH = (datetime(2026, 11, day, 5, 2, tzinfo=UTC) for day in (12, 26, 30))
 
@@ -83,6 +85,55 @@ def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_
     for width in range(360, 1601, 80):
         page.set_viewport_size({"width": width, "height": 900})
         assert outgrown(page) == [], f"at {width}"
+
+
+def test_a_difference_is_decided_by_mouse_by_keys_and_without_script(
+    windows: Windows, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    books = Books.configured(tmp_path, sandbox=sandbox, performed_by="caller")
+    books.plan.operation_type.review = {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}
+    books.plan.operation_type.save(update_fields=["review"])
+    books.claimed("483", Outcome.UNCERTAIN, amount="120.00")
+    large, near, small = (
+        (key_of(f"hand-{n}"), books.outside(f"hand-{n}", total=total))
+        for n, total in enumerate(("20000.00", "120.00", "90.00"))
+    )
+    run, _ = books.run()
+    ann, wrong = windows.of("ann"), list[str]()
+    ann.goto(f"/runs/{run.uid}/")
+    ann.get_by_role("link", name="Unexpected at Durban Books").first.click()
+    wrong += looked_at(ann, "difference")
+    ann.get_by_role("link", name="Take it in").click()
+    wrong += looked_at(ann, "difference-way")
+    ann.get_by_label("Reason, for the trail").fill("An older connector made it.")
+    ann.get_by_role("button", name="Take it in").dblclick()
+    ann.get_by_role("link", name="Answer it").click()
+    wrong += looked_at(ann, "difference-asked")
+    ann.goto(f"/runs/{run.uid}/")
+    ann.get_by_role("row", name=small[0]).get_by_role("link").focus()
+    ann.keyboard.press("Enter")
+    ann.get_by_role("link", name="Waive it").press("Enter")
+    ann.get_by_label("Reason, for the trail").press_sequentially("The branch asked for it.")
+    ann.keyboard.press("Tab")
+    ann.keyboard.press("Enter")
+    ann.get_by_text("ann waived it until").first.wait_for()
+    wrong += looked_at(ann, "difference-waived")
+    ann.goto(f"/runs/{run.uid}/")
+    ann.get_by_role("row", name="order 483").get_by_role("link").nth(1).click()
+    ann.get_by_role("link", name="Match by hand").click()
+    ann.get_by_role("link", name=near[1]).click()
+    wrong += looked_at(ann, "difference-match")
+    assert ann.get_by_text("0.00", exact=True).is_visible()
+    ann.get_by_label("Reason, for the trail").fill("The branch typed it.")
+    ann.get_by_role("button", name="Match by hand").click()
+    ann.get_by_text("ann matched it by hand.").first.wait_for()
+    bob = windows.of("bob", script=False)
+    bob.goto("/approvals/")
+    bob.get_by_role("link", name=large[0]).click()
+    bob.get_by_role("button", name="Approve").click()
+    bob.get_by_text("Answered. It is on record.").wait_for()
+    assert Operation.objects.get(key=large[0]).destination_reference == large[1]
+    assert wrong == []
 
 
 def test_a_run_at_work_shows_its_end_by_itself(windows: Windows, clock: Clock, tmp_path: Path) -> None:

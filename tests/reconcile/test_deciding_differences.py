@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from ledger import actions as ledger
 from ledger.models import Event, Operation, SettledAlone, database_now
 from ledger.rules.errors import NotNow
-from ledger.rules.states import Evidence, State
-from reconcile.differences import actions, looking
+from ledger.rules.states import Evidence, Outcome, State
+from reconcile.differences import actions, leaves, looking, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from tests.databases import Clock, Database
@@ -30,7 +31,16 @@ from tests.reconcile.books import HELD, Books, adds_up, key_of, record
 
 @pytest.fixture
 def books(database: Database, tmp_path: Path) -> Books:
-    made = Books.configured(tmp_path)
+    return limited(Books.configured(tmp_path))
+
+
+@pytest.fixture
+def caller(database: Database, tmp_path: Path) -> Books:
+    """The same, performed by an automation."""
+    return limited(Books.configured(tmp_path, performed_by="caller"))
+
+
+def limited(made: Books) -> Books:
     kind = made.plan.operation_type
     kind.review = {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}
     kind.save(update_fields=["review"])
@@ -66,7 +76,7 @@ def test_a_waived_one_stays_in_every_total_and_is_open_again_after_its_time(
     assert decision.in_force_at is not None
     (again,) = found(books, (1, "90", "500.00"))
     assert again.is_open
-    assert actions.standing(again) == decision
+    assert leaves.standing(again) == decision
     assert again.case is not None
     assert again.case.is_snoozed(database_now(), None)
     clock.advance(11 * 86400)
@@ -93,7 +103,7 @@ def test_a_run_that_finds_something_else_ends_it(
     assert why in decision.why_ended
     for finding in after:
         assert finding.is_open
-        assert actions.standing(finding) is None
+        assert leaves.standing(finding) is None
         assert finding.case is not None
         assert not finding.case.is_snoozed(database_now(), None)
 
@@ -171,6 +181,75 @@ def test_small_ones_of_a_day_are_added_together(books: Books) -> None:
     assert decided(two, Way.CLOSE).in_force_at is not None
     assert decided(three, Way.TAKE_IN).in_force_at is None
     assert SettledAlone.objects.count() == 2
+
+
+def missing_and_extra(books: Books, amount: str) -> tuple[Finding, Finding]:
+    """An operation that was sent without an answer, and an invoice that somebody made by hand for it."""
+    books.claimed("90", Outcome.UNCERTAIN, amount=amount)
+    HELD.pages = [[by_hand(books, amount)]]
+    run, _ = books.run()
+    adds_up(run)
+    read = run.findings.select_related("run__plan__operation_type__destination", "operation", "case")
+    return read.get(operation__isnull=False), read.get(operation=None)
+
+
+def by_hand(books: Books, total: str) -> dict[str, Any]:
+    return record(7, key="by-hand/7", total=total, created_at=books.plan.changed_at.isoformat())
+
+
+def matched(missing: Finding, extra: Finding) -> Decision:
+    said: dict[str, Any] = {"actor": "ann", "reason": "The branch typed it.", "command_id": uuid.uuid4()}
+    return matching.match(missing, extra, seen=looking.look(extra, within_s=5), **said)
+
+
+def test_a_missing_one_is_matched_by_hand_until_its_record_changes(caller: Books) -> None:
+    missing, extra = missing_and_extra(caller, "500.00")
+    assert [one.pk for one in matching.candidates(missing)] == [extra.pk]
+    decision = matched(missing, extra)
+    assert decision.in_force_at is not None
+    operation = Operation.objects.get()
+    assert (operation.state, operation.destination_reference) == (State.COMPLETED, "INV-7")
+    run, found_again = caller.run()
+    adds_up(run)
+    assert (found_again, run.classes["matched"]["count"]) == ([], 1)
+    operation.refresh_from_db()
+    decision.refresh_from_db()
+    assert (operation.evidence, decision.ended_at) == (Evidence.LOOKUP, None)
+    assert extra.case is not None
+    extra.case.refresh_from_db()
+    assert extra.case.closed_at is not None
+    HELD.pages = [[by_hand(caller, "500.01")]]
+    run, found_again = caller.run()
+    adds_up(run)
+    assert len(found_again) == 2
+    decision.refresh_from_db()
+    assert decision.why_ended == f"Run {run.pk} saw that INV-7 is otherwise now: the match is undone."
+
+
+def test_a_record_of_its_own_undoes_a_match(caller: Books) -> None:
+    missing, extra = missing_and_extra(caller, "500.00")
+    decision = matched(missing, extra)
+    own = record(8, key=key_of("90"), total="500.00", created_at=caller.plan.changed_at.isoformat())
+    HELD.pages = [[by_hand(caller, "500.00"), own]]
+    run, _ = caller.run()
+    adds_up(run)
+    decision.refresh_from_db()
+    assert "has a record of its own" in decision.why_ended
+
+
+def test_a_match_above_the_limit_waits_for_a_second_person_on_its_operation(caller: Books) -> None:
+    missing, extra = missing_and_extra(caller, "5000.00")
+    decision = matched(missing, extra)
+    assert decision.approval is not None
+    assert decision.in_force_at is None
+    with pytest.raises(NotNow, match="on the page of its operation"):
+        actions.approve(decision.uid, actor="bob", reason="")
+    assert caller.run()[1] != []
+    ledger.approve(decision.approval.uid, actor="bob", reason="", command_id=uuid.uuid4())
+    matching.take_effect()
+    agreed = Decision.objects.in_force().get(pk=decision.pk)
+    assert (agreed.answer, agreed.decided_by) == ("approved", "bob")
+    assert caller.run()[1] == []
 
 
 def test_a_case_of_a_difference_is_closed_by_nobody_alone(books: Books) -> None:

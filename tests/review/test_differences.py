@@ -134,3 +134,18 @@ def test_the_page_costs_the_same_few_queries_whatever_stands_on_it(books: Books)
     with CaptureQueriesContext(connection) as more:
         ann.get(address(many[0]))
     assert len(few) <= len(more) <= len(few) + 2 <= 14, "two for what was decided before"
+
+
+def test_what_is_missing_is_matched_by_hand_with_the_difference_in_front(books: Books) -> None:
+    books.claimed("470", Outcome.UNCERTAIN, amount="101.50")
+    found(books, "100.00")
+    run_of = Finding.objects.filter(lives=True)
+    missing, extra = run_of.get(operation__isnull=False), run_of.get(operation=None)
+    assert "INV-0" in page(missing, way="match")
+    shown = page(missing, way=f"match&other={extra.pk}")
+    assert "−1.50" in shown and "101.50 ZAR" in shown
+    assert "is matched with a record" in post(extra, "match", other=str(missing.pk))
+    assert "ann matched it by hand." in post(missing, "match", other=str(extra.pk))
+    operation = Operation.objects.get(key=key_of("470"))
+    assert (operation.state, operation.destination_reference) == (State.COMPLETED, "INV-0")
+    assert post(missing, "match").count("Not now") <= 1

@@ -262,6 +262,8 @@ def test_one_click_starts_one_run_and_whoever_may_stops_it(listed: Books) -> Non
     assert "It has ended already." in bob.post(f"/runs/{run.uid}/stop/", stop).content.decode()
     told = Event.objects.filter(data__run=str(run.uid)).order_by("pk")
     assert [(event.kind, event.actor) for event in told] == [("run_asked", "ann"), ("run_stopped", "bob")]
+    late = ann.post("/runs/plans/invoices/run/", {"after": before.pk})
+    assert late["Location"] == f"/runs/{run.uid}/", "a page restored later starts nothing anew"
     again = ann.post("/runs/plans/invoices/run/", {"after": run.pk})
     assert again["Location"] == f"/runs/{Run.objects.latest('pk').uid}/" != f"/runs/{run.uid}/"
 
