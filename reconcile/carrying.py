@@ -48,6 +48,7 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
 
 # Looked at again is what belongs to this run's window; what is in flight is not over. A record that tells no
 # time may be older than what this run's list goes back to, unless the list that showed it went no further.
+# Where more items are a surplus than stand, some were reversed in part.
 GONE = """
 UPDATE reconcile_finding AS f SET lives = false, gone_in_id = %(run)s
 FROM reconcile_run AS r
@@ -63,8 +64,13 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
             ELSE moment::timestamptz >= %(window_from)s AND moment::timestamptz < %(window_to)s END)
         FROM jsonb_array_elements(f.destination) WITH ORDINALITY AS d (record, place)
         CROSS JOIN LATERAL (SELECT record ->> 'occurred_at' AS moment) AS told
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS standing FROM jsonb_array_elements(f.destination) WITH ORDINALITY AS d (one, n)
+            WHERE n > 1 AND one ->> 'standing' = ANY(%(live)s)
+        ) AS surplus
         WHERE CASE f.item_class
-            WHEN %(duplicate)s THEN place > 1 AND record ->> 'standing' = ANY(%(live)s)
+            WHEN %(duplicate)s
+                THEN place > 1 AND (record ->> 'standing' = ANY(%(live)s) OR f.items > surplus.standing)
             ELSE place = 1 END
     )
 ) AND NOT EXISTS (

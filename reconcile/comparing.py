@@ -1,9 +1,9 @@
 """Set-based SQL that puts every item, an operation of the window or a record of the list, into one class.
 
 Of k standing records under one reference the operation's own, else the earliest, is compared, and k-1 are
-duplicates; reversed and declined ones do not count as multiples. A standing record of an operation that
-failed or waits is unexpected. What is compared is an operation's pair and has no class of its own, so that
-nothing counts twice.
+duplicates; reversed and declined ones do not count as multiples, but for what a partial reversal left. A
+standing record of an operation that failed or waits is unexpected. What is compared is an operation's pair
+and has no class of its own, so that nothing counts twice.
 """
 
 import json
@@ -16,7 +16,7 @@ from django.db.backends.utils import CursorWrapper
 
 from ledger.rules import keys, states
 from ledger.rules.states import Standing, State, Verdict
-from reconcile import marking
+from reconcile import marking, offsets
 from reconcile.classes import ItemClass
 from reconcile.models import Run
 
@@ -142,7 +142,7 @@ UPDATE {records} AS d SET item_class = CASE
     WHEN NOT r.in_window AND NOT r.of_window THEN '{OUT_OF_SCOPE}'
     WHEN r.operation_id IS NULL AND r.reference ~ %(reserved)s THEN '{OUT_OF_SCOPE}'
     WHEN NOT r.readable THEN '{UNREADABLE}'
-    WHEN NOT r.live THEN '{OUT_OF_SCOPE}'
+    WHEN NOT r.live AND r.id <> ALL(%(in_part)s) THEN '{OUT_OF_SCOPE}'
     WHEN r.operation_id IS NULL AND r.why <> '' THEN '{AMBIGUOUS}'
     WHEN r.place > 1 THEN '{DUPLICATE}'
     WHEN r.operation_id IS NULL OR r.state IN ('{failed}', '{pending}') THEN '{UNEXPECTED}'
@@ -191,7 +191,8 @@ def classify(run: Run) -> None:
     with whole_sets() as cursor:
         if linking is not None:
             cursor.execute(linking[0], values | linking[1])
-        cursor.execute(classifying("reconcile_record"), values)
+        in_part = [row.pk for row in offsets.in_part(run)]
+        cursor.execute(classifying("reconcile_record"), values | {"in_part": in_part})
 
 
 def classifying(records: str) -> str:

@@ -46,7 +46,7 @@ def csv_of(run: Run, *, author: str) -> Iterator[str]:
 
 
 def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return a surplus that was reversed: net nothing, and nobody's any more."""
+    """Return a surplus that was reversed: nothing counts; what is left is a difference of its own."""
     ledger = told["ledger"]
     return (
         ItemClass.DUPLICATE.value,
@@ -54,7 +54,7 @@ def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
         ledger["id"],
         ledger["state"],
         told["items"],
-        Decimal(told["net"]),
+        Decimal(amount_text(Decimal(0), told["currency"])),
         told["currency"],
         " ".join(record["id"] for record in told["records"]),
         reversals.words(told),

@@ -143,7 +143,7 @@ def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[F
             amount=sum(amounts, Decimal(0)) if amounts else None,
             currency=currency,
             items=len(extra),
-            why=_why_several(groups[reference], len(extra)),
+            why=_why_several(groups[reference], extra),
             records=groups[reference],
         )
 
@@ -241,7 +241,15 @@ def _why_unexpected(record: Record, state: str) -> str:
     return f"The operation {ours}, and {record.external_id} is there."
 
 
-def _why_several(records: Sequence[Record], surplus: int) -> str:
+def _why_several(records: Sequence[Record], surplus: Sequence[Record]) -> str:
+    standing = sum(map(_stands, surplus))
+    words = [_why_carried(records, standing)] if standing else []
+    for line in [line for line in surplus if not _stands(line)][:IDS_SHOWN]:
+        words.append(f"{line.external_id} is reversed in part: {_shown(line)} is left.")
+    return " ".join(words)
+
+
+def _why_carried(records: Sequence[Record], surplus: int) -> str:
     ids = [record.external_id for record in records if _stands(record)]
     named = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
     return f"{named} carry it: {surplus} too many."

@@ -260,8 +260,10 @@ class Reading:
     @property
     def net(self) -> str:
         """What surplus and reversals come to together, in each currency."""
-        currencies = sorted({one["currency"] for one in self.run.reversed})
-        return ", ".join(f"{amounts.show(Decimal(0), cur)}\u00a0{cur}" for cur in currencies)
+        nets: dict[str, Decimal] = {}
+        for one in self.run.reversed:
+            nets[one["currency"]] = nets.get(one["currency"], Decimal(0)) + Decimal(one["net"])
+        return ", ".join(f"{amounts.show(net, cur)}\u00a0{cur}" for cur, net in sorted(nets.items()))
 
     def _some(self, rows: QuerySet[Finding]) -> list[Difference]:
         return [Difference.of(finding, self.run, self.now) for finding in rows[:SHOWN]]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ledger import actions
 from ledger.models import Operation
+from ledger.rules.reversals import left_of
 from ledger.rules.states import LIVE, State, Verdict
 from review import amounts, beside, wording
 from review.confirming import Fact, Question, whom
@@ -221,7 +222,7 @@ def chosen(reading: Reading) -> Chosen | None:
     if all(one.cancelled_at is not None for one, _ in rows):
         return None
     surplus = sum((_amount(reading, record) or Decimal() for _, record in rows), Decimal())
-    done = sum((_amount(reading, record) or Decimal() for one, record in rows if _is_done(one)), Decimal())
+    net = surplus - sum((_offset(reading, record) for one, record in rows if _is_done(one)), Decimal())
     currency, show = choice.currency, _shower(choice.currency)
     left = sum(not _is_done(one) for one, _ in rows)
     settled = reading.state is State.COMPLETED and reading.case is None
@@ -231,13 +232,22 @@ def chosen(reading: Reading) -> Chosen | None:
         stays=show(_amount(reading, records[choice.kept])),
         rows=[_reversed(reading, one, record) for one, record in rows],
         surplus=show(surplus),
-        reversed=f"−{show(done)}" if done else show(done),
-        net=show(surplus - done),
+        reversed=f"−{show(surplus - net)}" if surplus != net else show(Decimal()),
+        net=show(net),
         currency=currency,
-        proved=settled and left == 0,
+        proved=settled and left == 0 and not net,
         gone=_gone(reading, choice.kept),
         left=left,
     )
+
+
+def _offset(reading: Reading, record: Mapping[str, Any]) -> Decimal:
+    """Return what the reversal of a record took off it, by what the latest check lists of it."""
+    whole = _amount(reading, record) or Decimal()
+    listed = reading.latest.records if reading.latest else []
+    now = next((one for one in listed if one["id"] == record["id"]), record)
+    told = now["amount"] if now["currency"] == record["currency"] else None
+    return whole - left_of(whole, None if told is None else Decimal(told))
 
 
 def _gone(reading: Reading, kept: str) -> bool:

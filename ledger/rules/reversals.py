@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from ledger.rules.calls import Calls, RecordMap
@@ -52,6 +53,16 @@ def judged(found: Found, chosen: Chosen) -> Found:
             Verdict.DIFFERS, f"{chosen.id} has changed since: {words}.", replace(goes, differs=changed)
         )
     return _as(Verdict.ABSENT, f"{chosen.id} stands there, not reversed.")
+
+
+def left_of(whole: Decimal, listed: Decimal | None) -> Decimal:
+    """Return what is left of a record that came to `whole`, by the amount that is listed once it is reversed.
+
+    Destinations list what they reversed as nothing or as it was; what lies between was reversed in part.
+    """
+    if listed is None or whole * listed <= 0 or abs(listed) >= abs(whole):
+        return Decimal(0)
+    return listed
 
 
 def _as(verdict: Verdict, why: str, *records: RecordSeen) -> Found:

@@ -240,6 +240,7 @@ def _values() -> dict[str, Any]:
         "last_day": "infinity",
         "zone": "UTC",
         "tolerance": "{}",
+        "in_part": [],
         "reserved": "(?!x)x",
     }
 

@@ -1,6 +1,9 @@
-"""What a linked void has offset is shown as reversed by the next run: both sides of it, net 0.00."""
+"""What a linked void has offset is shown as reversed by the next run: both sides of it, and what is left."""
 
 import json
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
 from io import StringIO
 from typing import Any
 
@@ -33,6 +36,15 @@ def ran(plan: Plan) -> tuple[Run, list[tuple[str, int, str]]]:
     run = start(plan, window_from=start_at, window_to=to, actor="ann")
     found = execute(run)
     return run, [(one.item_class, one.items, str(one.amount)) for one in found if one.operation_id]
+
+
+def lists(several: Several, record: str, status: str, total: str) -> None:
+    """Let the destination list a record like that."""
+    with closing(sqlite3.connect(several.books.file)) as file, file:
+        file.execute(
+            "UPDATE invoices SET status = ?, sent = json_set(sent, '$.total', ?) WHERE number = ?",
+            (status, total, record.partition("-")[2]),
+        )
 
 
 def page(run: Run) -> str:
@@ -102,3 +114,37 @@ def test_what_was_reversed_is_net_nothing_and_what_still_stands_stays_open(
     assert json.loads(by_command["--json"])["reversed"] == [told]
     assert json.loads(by_command["--json"])["digest"] == second.digest
     assert "ZAR -1 730.00" in by_command["--dry-run"].replace("\xa0", " ")
+
+
+def test_a_partial_offset_leaves_its_remainder_open_and_what_is_listed_as_nothing_was_too_much(
+    several: Several, plan: Plan
+) -> None:
+    """Surplus is what was chosen, however the destination lists it once it is reversed."""
+    operation = several(4)
+    kept, zero, partly, lowered = several.there(operation)
+    several.choose(operation, kept)
+    several.work()
+    lists(several, zero, "void", "0.00")
+    lists(several, partly, "credited", "300.00")  # in part, and it stands no longer
+    lists(several, lowered, "open", "65.00")  # in part, and what is left stands
+    first, found = ran(plan)
+    assert found == [("duplicate_at_destination", 2, "365.0000")]
+    (told,) = first.reversed
+    figures = [told[name] for name in ("items", "surplus", "reversed", "net")]
+    assert figures == [3, "2595.00", "-2230.00", "365.00"]
+    (finding,) = first.findings.filter(operation=operation)
+    assert f"{partly} is reversed in part: 300.00" in finding.why.replace("\xa0", " "), finding.why
+    assert finding.is_open and first.residual.get("ZAR") == "0.00"
+    assert "Reversed, net 365.00 ZAR" in page(first)
+    several.looked(operation)
+    html = browser_of("vic").get(f"/operations/{operation.uid}/").content.decode().replace("\xa0", " ")
+    assert "−2 230.00" in html and "Net of the extras</th>" in html, "what is left is not called proved"
+    rows = browser_of("ann").get(f"/runs/{first.uid}.csv").getvalue().decode().splitlines()
+    of_it = [row.split(",")[5] for row in rows if partly in row]
+    assert sum(map(Decimal, of_it)) == 365, "what is left counts once"
+
+    for record in (partly, lowered):
+        lists(several, record, "credited", "865.00")  # as it was, as other destinations list what is void
+    second, found = ran(plan)
+    assert (found, second.reversed[0]["net"]) == ([], "0.00")
+    assert second.gone.filter(operation=operation).count() == 1
