@@ -1,6 +1,8 @@
 """An older connector that writes into Durban Books by itself: no key, and it repeats after each time-out."""
 
 import os
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import httpx
 
@@ -9,6 +11,8 @@ from config.demo.afternoon import OUTSIDE
 
 def main() -> None:
     """Write what it wrote that afternoon; an order that is there already is left alone, so it runs once."""
+    now = datetime.now(ZoneInfo("Africa/Johannesburg"))
+    mailed_at = f"{now.day} {now:%b}, {now:%H:%M}"
     with httpx.Client(base_url=os.environ["SANDBOX_URL"], timeout=10) as books:
         for number, total, times in OUTSIDE:
             reference = f"order/webshop/{number}/v1"
@@ -20,7 +24,7 @@ def main() -> None:
                     "currency": "ZAR",
                     "metadata": {"operation": reference},
                     # The first two went out to the customer before anybody noticed.
-                    "mailed_at": "Friday, 16:20" if turn < 2 else None,
+                    "mailed_at": mailed_at if turn < 2 else None,
                 }
                 books.post("/invoices", json=invoice).raise_for_status()
 
