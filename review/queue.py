@@ -186,10 +186,10 @@ def addresses(keys: Sequence[Cursor]) -> dict[Cursor, str]:
 
 
 def address(operation: UUID | None, finding: int | None, run: UUID | None) -> str:
-    """Return where an operation stands, or a difference: in its run, at its line."""
+    """Return where an operation stands, or a difference."""
     if operation is not None:
         return routes.of("operation", operation)
-    return f"{reverse('run', args=[run])}?first={finding}#h-open"
+    return reverse("difference", args=[run, finding])
 
 
 def entries(keys: Sequence[Cursor], types: Iterable[OperationType] | None = None) -> list[Entry]:

@@ -214,7 +214,18 @@ class Reading:
         looked_up = self.state is State.UNCERTAIN and self.operation.held_at is None
         going = self.permit is not None or self.facts.waits_for_undo(self.now)
         told = self.operation.told_look_at is not None
-        return self.state is State.RUNNING or going or looked_up or told or self.reversing > 0
+        return self.state is State.RUNNING or going or looked_up or told or self.reversing > 0 or self._unseen
+
+    @property
+    def _unseen(self) -> bool:
+        """Say whether a record was reversed since the last look: the one that proves it comes by itself.
+
+        The operation is read before its reversals, and the last of them may end in between.
+        """
+        since = self.lookups[0].asked_at if self.lookups else self.operation.accepted_at
+        ended = (one.finished_at for one in self.reversals if one.state == State.COMPLETED)
+        looks = self.operation.operation_type.has_lookup
+        return looks and any(at is not None and at > since for at in ended)
 
     @property
     def undo_of_choice(self) -> bool:

@@ -111,7 +111,7 @@ def of_difference(item: Item, now: datetime) -> Row:
         owner=item.assignee or item.owner,
         escalated=case.escalated_to if case else "",
         case=case.uid if case else None,
-        next="See the run",
+        next="Decide",
         asks=True,
     )
 

@@ -45,6 +45,8 @@ class Demo:
     data: Path
     ports: tuple[int, int] = field(default_factory=lambda: two_free_ports())
     process: subprocess.Popen[bytes] | None = None
+    first: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Each case as it had appeared, before anybody decided about it."""
 
     @property
     def log(self) -> Path:
@@ -92,6 +94,9 @@ class Demo:
         wait_until(lambda: self.told()["cases"].keys() >= CASES or not self.runs, APPEAR_S)
         cases: dict[str, str] = self.told()["cases"]
         assert cases.keys() == CASES, self.log.read_text()
+        if not self.first:
+            with self.api() as api:
+                self.first = {name: api.get(f"operations/{uid}").json() for name, uid in cases.items()}
         return cases
 
     def refuses(self) -> str:

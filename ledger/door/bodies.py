@@ -54,9 +54,7 @@ class Watch:
         self._sleeps = False
 
     @contextmanager
-    def over(
-        self, connection: socket.socket | None, *, within_s: float = DEADLINE_S
-    ) -> Iterator[Reading | None]:
+    def over(self, connection: socket.socket | None, *, within_s: float) -> Iterator[Reading | None]:
         """Watch while a body is read from this connection; without one, nothing is watched."""
         if connection is None:
             yield None
@@ -95,7 +93,7 @@ def whole(request: HttpRequest) -> bytes:
     Bodies that come in chunks are read as well, which Django takes for empty ones.
     """
     environ = request.environ  # type: ignore[attr-defined]  # every request is WSGI's
-    with _WATCH.over(environ.get("gunicorn.socket")) as reading:
+    with _WATCH.over(environ.get("gunicorn.socket"), within_s=DEADLINE_S) as reading:
         try:
             return _whole(request, environ["wsgi.input"], limit=sizes.body_max(request.path_info))
         except TieoutError:

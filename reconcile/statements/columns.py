@@ -72,6 +72,9 @@ class Columns:
 class HeaderUntold(FileRefused):
     """What its columns hold cannot be told; `header` are the headings that somebody could name."""
 
+    type = "header-untold"
+    title = "The file's columns cannot be told"
+
     def __init__(self, detail: str, header: Sequence[str]) -> None:
         """Keep the headings."""
         super().__init__(detail)

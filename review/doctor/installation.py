@@ -11,7 +11,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.cache import cache
 from django.core.mail import get_connection
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.models import Min
 
 from ledger import audit
@@ -67,15 +67,15 @@ def role() -> Iterator[Line]:
 
 def migrations() -> Iterator[Line]:
     """Say whether the database is in the state of this code."""
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    loader = MigrationLoader(connection)
+    missing = sorted(loader.disk_migrations.keys() - loader.applied_migrations.keys())
     newer = [
         f"{app} {name}"
-        for app, name in executor.loader.applied_migrations
-        if app in ("ledger", "reconcile", "review") and (app, name) not in executor.loader.disk_migrations
+        for app, name in loader.applied_migrations
+        if app in ("ledger", "reconcile", "review") and (app, name) not in loader.disk_migrations
     ]
     if missing:
-        names = ", ".join(f"{one.app_label} {one.name}" for one, _ in missing[:3])
+        names = ", ".join(f"{app} {name}" for app, name in missing[:3])
         remedy = "make serve migrates first; or manage.py migrate --database owner."
         yield wrong("migrations", f"{len(missing)} to be applied: {names}.", remedy)
     elif newer:

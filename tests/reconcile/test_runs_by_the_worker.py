@@ -34,6 +34,7 @@ def test_a_run_is_started_carried_out_by_the_worker_and_read(books: Books, spawn
                 break
     run = Run.objects.get(uid=told["id"])
     printed = reports.document(run, findings.stored(run))
+    assert printed.pop("reversed") == []
     assert {name: done.get(name, items) for name in printed} == printed
     assert len(items) == 3
     assert done["explained"] is True

@@ -138,9 +138,13 @@ def test_what_is_chosen_is_followed_on_the_page_until_it_is_proved(durban: Durba
     shown = page(operation)
     assert "Done, but doubled" in shown, "requested is not solved, nor is what was only answered"
     assert "as the check found" not in shown
+    # As a page reads it that was read between the last reversal's end and the look that follows.
+    Operation.objects.filter(pk=operation.pk).update(told_look_at=None)
+    assert "every 2s" in page(operation), "the look that proves it is still to come"
     done = durban.looked(operation, there(operation, INV1=Standing.VOID, INV3=Standing.VOID))
     assert (done.state, done.destination_reference) == ("completed", "INV-2")
     shown = page(done)
+    assert "every 2s" not in shown
     for words in ("Kept: the only one that is left", "−1 730.00", "Net of the extras, as the check found"):
         assert words in shown, words
     assert '<td class="num">0.00</td>' in shown

@@ -71,11 +71,11 @@ def test_what_is_broken_is_named_with_what_to_do_and_no_secret_is_shown(
     assert "behind the database" in examined()[1]["clock"][1]
     database.as_owner(
         "ALTER TABLE ledger_event DISABLE TRIGGER event_noticed",
-        "DELETE FROM django_migrations WHERE app = 'review' AND name = '0010_notices'",
+        "DELETE FROM django_migrations WHERE app = 'review' AND name = '0001_roles'",
     )
     _, lines, _ = examined()
     assert lines["guards"] == ("wrong", "1 switched off: ledger_event.event_noticed.")
-    assert lines["migrations"] == ("wrong", "1 to be applied: review 0010_notices.")
+    assert lines["migrations"] == ("wrong", "1 to be applied: review 0001_roles.")
 
     with closed(database):
         code, lines, _ = examined()

@@ -156,7 +156,7 @@ def test_what_no_operation_carries_stands_in_the_queue_until_it_is_gone(listed: 
     run, _ = listed.run()
     ann = browser_of("ann")
     page = ann.get("/queue/?text=77").content.decode()
-    assert f'href="/runs/{run.uid}/?first=' in page
+    assert f'href="/runs/{run.uid}/differences/' in page
     assert "There, unexpected" in page and "500.00" in page
     item = Item.objects.get(finding__reference="order/77")
     assert item.case is not None and item.finding is not None
@@ -164,9 +164,8 @@ def test_what_no_operation_carries_stands_in_the_queue_until_it_is_gone(listed: 
     assert item.since == item.finding.first_seen_at
     names = re.findall(r'class="q-key"><a href="[^"]+">([^<]+)</a>', ann.get("/queue/").content.decode())
     assert {"order/77", "order/78"} <= set(names)
-    (link,) = set(re.findall(r'href="(/runs/[^"#]+)#h-open"', page))
-    run_page = ann.get(link.replace("&amp;", "&")).content.decode()
-    assert "order/77" in run_page
+    (link,) = set(re.findall(r'href="(/runs/[^"?]+/differences/\d+/)', page))
+    assert "order/77" in ann.get(link).content.decode()
     HELD.pages = [[own]]
     listed.run()
     assert not Item.objects.filter(operation=None).exists()
