@@ -124,7 +124,7 @@ def _carry_out(decision: Decision, finding: Finding, seen: Seen | None) -> None:
         assert decision.until is not None  # a constraint
         until = min(decision.until, database_now() + SNOOZE_MAX)
         ledger.snooze(case.uid, until=until, knowingly=True, **by)
-    elif finding.operation_id is None and not leaves.shared(finding):
+    elif decision.way == Way.CLOSE or (finding.operation_id is None and not leaves.shared(finding)):
         ledger.close_case(case.pk, data={"decision": str(decision.uid)}, **by)
 
 
@@ -142,7 +142,8 @@ def _taken(finding: Finding, seen: Seen | None) -> ledger.Taken:
 def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: Seen | None = None) -> None:
     """Agree to what somebody else asked, and carry it out; NotNow says why that cannot be.
 
-    Where what was found has changed meanwhile the request is void, and nothing is done.
+    Where what was found has changed meanwhile, or is not to be decided in that way any more, the request is
+    void, and nothing is done.
     """
     with _asked(uid) as decision:
         require_another(decision, actor)
@@ -165,7 +166,10 @@ def _moved(decision: Decision, finding: Finding | None, seen: Seen | None) -> st
         return "A later run found it gone."
     if finding.fingerprint != decision.fingerprint:
         return CHANGED
-    return looking.changed(finding, seen[0]) if seen else ""
+    if decision.until is not None and decision.until <= database_now():
+        return "Its day has come."
+    changed = looking.changed(finding, seen[0]) if seen else ""
+    return changed or leaves.why_unfit(finding, Way(decision.way))
 
 
 def refuse(uid: uuid.UUID, *, actor: str, reason: str) -> None:

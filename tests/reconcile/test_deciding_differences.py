@@ -175,6 +175,29 @@ def test_approving_looks_again_and_only_changed_content_voids_it(books: Books) -
     assert one.case.closed_at is None
 
 
+def test_what_can_be_carried_out_no_more_is_void_once_it_is_approved(caller: Books, clock: Clock) -> None:
+    """Its case answers another one by now, an operation has its key, or its day has come."""
+    to_close, to_take, to_waive, other = found(
+        caller, *((number, str(89 + number), "5000.00") for number in range(1, 5))
+    )
+    asked = {
+        "answers another difference": decided(to_close, Way.CLOSE),
+        "An operation has its key": decided(to_take, Way.TAKE_IN),
+        "Its day has come": decided(to_waive, Way.WAIVE, until=database_now() + timedelta(minutes=5)),
+    }
+    Finding.objects.filter(pk=other.pk).update(case=to_close.case)  # as a run that finds one more of it
+    caller.claimed("91", Outcome.UNCERTAIN)
+    clock.advance(301)
+    for why, decision in asked.items():
+        with pytest.raises(NotNow, match=f"{why}.* The request is void"):
+            actions.approve(decision.uid, actor="bob", reason="")
+        decision.refresh_from_db()
+        assert (decision.answer, decision.in_force_at) == ("voided", None), why
+    assert to_close.case is not None
+    to_close.case.refresh_from_db()
+    assert to_close.case.closed_at is None
+
+
 def test_small_ones_of_a_day_are_added_together(books: Books) -> None:
     one, two, three = found(books, (1, "90", "500.00"), (2, "91", "500.00"), (3, "92", "1.00"))
     assert decided(one, Way.WAIVE).in_force_at is not None
