@@ -3,7 +3,7 @@
 from ledger.actions.accepting import Reply, claim, is_due, submit
 from ledger.actions.approving import approve, lapse_asked, looks_as_approved, override, refuse, take_back
 from ledger.actions.asking import together
-from ledger.actions.assigning import Passing, assign, comment, hand_over, passing, snooze, wake
+from ledger.actions.assigning import Passing, assign, comment, hand_over, passing, set_aside, snooze, wake
 from ledger.actions.batching import Told, claim_all, record_all
 from ledger.actions.cases import close_case, open_case
 from ledger.actions.choosing import Split, choice_needs_second, choose, split, undo_choice
@@ -138,6 +138,7 @@ __all__ = [
     "reveal",
     "same_rules",
     "send_again",
+    "set_aside",
     "settle",
     "sitting",
     "snooze",

@@ -78,13 +78,36 @@ def snooze(case_uid: uuid.UUID, *, actor: str, reason: str, until: datetime, kno
         _tell(case, operation, kind="snoozed", actor=actor, reason=words, data=data)
 
 
-def wake(case_uid: uuid.UUID, *, actor: str) -> bool:
-    """Take a case up again that was put off; False where it is awake."""
+def set_aside(
+    case_uid: uuid.UUID, *, actor: str, reason: str, until: datetime, due_at: datetime | None
+) -> None:
+    """Put an open case off until an instant, as what it asks stands as it is until then.
+
+    `due_at`: when it is due instead, and goes to nobody before; None leaves that as it is. Raises NotNow.
+    """
+    with open_case_locked(case_uid) as (case, operation, _):
+        case.snoozed_until, case.snoozed_revision = until, operation.revision if operation else None
+        if due_at is not None and due_at > case.due_at:
+            case.due_at, case.escalates_at = due_at, due_at if case.level else None
+        case.save(update_fields=["snoozed_until", "snoozed_revision", "due_at", "escalates_at"])
+        data: dict[str, object] = {
+            "until": until.isoformat(),
+            "passes": [],
+            "due_at": case.due_at.isoformat(),
+        }
+        _tell(case, operation, kind="snoozed", actor=actor, reason=given(reason), data=data)
+
+
+def wake(case_uid: uuid.UUID, *, actor: str, due_at: datetime | None = None) -> bool:
+    """Take a case up again that was put off, due at an instant if not sooner; False where it is awake."""
     with open_case_locked(case_uid) as (case, operation, now):
-        if not case.is_snoozed(now, operation.revision if operation else None):
+        sooner = due_at is not None and due_at < case.due_at
+        if not sooner and not case.is_snoozed(now, operation.revision if operation else None):
             return False
         case.snoozed_until = case.snoozed_revision = None
-        case.save(update_fields=["snoozed_until", "snoozed_revision"])
+        if due_at is not None and sooner:
+            case.due_at, case.escalates_at = due_at, due_at if case.level else None
+        case.save(update_fields=["snoozed_until", "snoozed_revision", "due_at", "escalates_at"])
         _tell(case, operation, kind="woken", actor=actor, reason=WOKEN)
     return True
 

@@ -10,7 +10,6 @@ from django.db import transaction
 
 from ledger import actions as ledger
 from ledger.actions.approving import UNSAID
-from ledger.actions.assigning import SNOOZE_MAX
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import one_hand
 from ledger.models import Approval, Case, Event, database_now
@@ -122,8 +121,9 @@ def _carry_out(decision: Decision, finding: Finding, seen: Seen | None) -> None:
         return
     if decision.way == Way.WAIVE:
         assert decision.until is not None  # a constraint
-        until = min(decision.until, database_now() + SNOOZE_MAX)
-        ledger.snooze(case.uid, until=until, knowingly=True, **by)
+        first = leaves.waived_until(case)
+        due_at = decision.operation_type.due_at(first) if first is not None else None
+        ledger.set_aside(case.uid, until=decision.until, due_at=due_at, **by)
     elif decision.way == Way.CLOSE or (finding.operation_id is None and not leaves.shared(finding)):
         ledger.close_case(case.pk, data={"decision": str(decision.uid)}, **by)
 
@@ -269,7 +269,7 @@ def _end(decision: Decision, *, actor: str, why: str) -> None:
     tell(decision, "difference_ended", actor=actor, reason=why)
     case = Case.objects.open().filter(findings__in=[decision.finding_id]).first()
     if decision.way == Way.WAIVE and case is not None:
-        ledger.wake(case.uid, actor=actor)
+        ledger.wake(case.uid, actor=actor, due_at=decision.operation_type.due_at(database_now()))
 
 
 def follow(plan_id: int, run_id: int, *, actor: str) -> None:

@@ -1,8 +1,10 @@
 """Whether a difference can be decided, in which way, and by how many; with the reason where it cannot."""
 
+from datetime import datetime
+
 from django.db import connection
 
-from ledger.models import Operation
+from ledger.models import Case, Operation
 from ledger.rules.approvals import Answer
 from ledger.rules.states import State
 from reconcile.carrying import ABSENT
@@ -110,3 +112,10 @@ def shared(finding: Finding) -> bool:
     """Say whether its case answers another open difference as well."""
     others = Finding.objects.filter(case=finding.case_id, lives=True, is_open=True)
     return others.exclude(pk=finding.pk).exists()
+
+
+def waived_until(case: Case) -> datetime | None:
+    """Return until when all that a case asks is waived; None where something of it is not."""
+    asked = Finding.objects.filter(case=case, lives=True, is_open=True).select_related("run")
+    ends = [one.until if one is not None and one.in_force_at else None for one in map(standing, asked)]
+    return min((end for end in ends if end is not None), default=None) if all(ends) else None

@@ -198,6 +198,25 @@ def test_what_can_be_carried_out_no_more_is_void_once_it_is_approved(caller: Boo
     assert to_close.case.closed_at is None
 
 
+def test_a_waived_one_is_answered_and_goes_to_nobody_until_its_day(books: Books, clock: Clock) -> None:
+    (one,) = found(books, (1, "90", "500.00"))
+    assert one.case is not None
+    early = decided(one, Way.WAIVE, until=database_now() + timedelta(days=300))
+    clock.advance(200 * 86400)
+    one.case.refresh_from_db()
+    assert one.case.is_snoozed(database_now(), None), "longer than a person puts anything off"
+    assert not ledger.escalate(one.case.uid) and ledger.overdue() == []
+    actions.end_waiver(early.uid, actor="ann", reason="They want it now.")
+    one.case.refresh_from_db()
+    assert one.case.due_at == database_now() + timedelta(hours=4), "whose it is has its time anew"
+    decided(one, Way.WAIVE)
+    clock.advance(10 * 86400)
+    actions.sweep()
+    assert ledger.overdue() == []
+    clock.advance(5 * 3600)
+    assert ledger.overdue() == [one.case.uid]
+
+
 def test_small_ones_of_a_day_are_added_together(books: Books) -> None:
     one, two, three = found(books, (1, "90", "500.00"), (2, "91", "500.00"), (3, "92", "1.00"))
     assert decided(one, Way.WAIVE).in_force_at is not None
