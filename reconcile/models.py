@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import Case, Operation, OperationType, Pause, TieoutNow, record_ids
-from ledger.models.evidence import CaseQuerySet
+from ledger.models.evidence import CaseQuerySet, EventQuerySet
 from ledger.rules.states import Standing
 from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
@@ -348,4 +348,5 @@ class Finding(models.Model):
         return f"{self.item_class} {self.reference}"
 
 
+EventQuerySet.told_by["plan"] = lambda _: Plan.objects.values("name")
 CaseQuerySet.found_by.append(lambda: Finding.objects.filter(case__isnull=False).order_by().values("case"))

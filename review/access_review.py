@@ -11,6 +11,7 @@ from allauth.mfa.models import Authenticator
 from django.contrib.auth.models import User
 from django.db.models import Prefetch
 
+from ledger import sight
 from ledger.actions.changing import once
 from ledger.actions.noting import note
 from ledger.models import TieoutNow
@@ -34,6 +35,8 @@ class Account:
     missing: bool
     entities: list[str]
     """Those that they are limited to; none for all."""
+    sees: str
+    """The same in words; empty for all."""
     term: AuditorTerm | None
     changed: str
     """What is not as it was at the last review."""
@@ -54,8 +57,10 @@ class Page:
     gone: list[str]
     """Names that the last review had, and that nobody has now."""
     last: AccessReview | None
-    terms: list[AuditorTerm]
-    """Those that are not over, also those to come."""
+    terms: list[tuple[AuditorTerm, str]]
+    """Those that are not over, also those to come, each with the entities that it is limited to, in words."""
+    said: str
+    """The words of the last review, which is of every entity: none for who sees some alone."""
 
     @property
     def seen(self) -> Seen:
@@ -65,7 +70,7 @@ class Page:
     @property
     def digest(self) -> str:
         """Return what tells two pages apart that a reader would see as different."""
-        terms = [(term.pk, term.ends_at.isoformat()) for term in self.terms]
+        terms = [(term.pk, term.ends_at.isoformat()) for term, _ in self.terms]
         return sha256(json.dumps([self.seen, terms], sort_keys=True).encode()).hexdigest()
 
     @property
@@ -87,7 +92,11 @@ def page() -> Page:
         for user in people.order_by("-is_active", "username")
     ]
     gone = sorted(before.keys() - {one.user.get_username() for one in accounts})
-    return Page(accounts, gone, last, list(left))
+    here = sight.present()
+    theirs = None if here is None else here.entities or frozenset()
+    known = [one for one in left if theirs is None or not one.entities or theirs & {*one.entities}]
+    terms_left = [(one, limits.words(one.entities) if one.entities else "") for one in known]
+    return Page(accounts, gone, last, terms_left, last.words if last and here is None else "")
 
 
 def _account(user: User, factors: set[int], before: Seen | None) -> Account:
@@ -97,7 +106,8 @@ def _account(user: User, factors: set[int], before: Seen | None) -> Account:
     sees = list(user.limit.entities) if hasattr(user, "limit") else []
     sees = sorted({*sees, *(term.entities if term else ())})
     audits = {AUDITOR} if term else set()
-    one = Account(user, roles, has, needed(frozenset(roles) | audits) and not has, sees, term, "")
+    missing = needed(frozenset(roles) | audits) and not has
+    one = Account(user, roles, has, missing, sees, limits.words(sees) if sees else "", term, "")
     if before is None:
         return one
     changed = "; ".join(_changes(before.get(user.get_username()), one.seen))

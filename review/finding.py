@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Lower
 
+from ledger import sight
 from ledger.models import REFERENCES, Attempt, Lookup, Operation, folded, record_ids
 from reconcile.models import Finding
 from review import told
@@ -51,7 +52,7 @@ def _parts(asked: str) -> Iterator[QuerySet[Any]]:
         some = some.filter(text__gte=text, text__lt=end).order_by("text", "-id")
         yield some.values_list("pk", "text", "rank")[: SHOWN + 1]
     exactly, last = Value(asked.lower()), Value(len(REFERENCES))
-    for seen, column in ((Lookup.objects.all(), "records"), (Finding.objects.all(), "destination")):
+    for seen, column in ((_of_seen(Lookup), "records"), (Finding.objects.all(), "destination")):
         yield _seen(seen, column, asked).values_list("operation_id", exactly, last)[: SHOWN + 1]
     if (amount := _amount(asked)) is not None:
         some = Operation.objects.filter(amount=amount).order_by("-id").annotate(text=exactly, rank=last)
@@ -59,7 +60,14 @@ def _parts(asked: str) -> Iterator[QuerySet[Any]]:
     if (one := uid(asked)) is not None:
         yield Operation.objects.filter(uid=one).values_list("pk", exactly, last)
         for name in ("uid", "caller_id"):
-            yield Attempt.objects.filter(**{name: one}).order_by().values_list("operation_id", exactly, last)
+            tries = _of_seen(Attempt).filter(**{name: one})
+            yield tries.order_by().values_list("operation_id", exactly, last)
+
+
+def _of_seen(kind: type[Lookup] | type[Attempt]) -> QuerySet[Any]:
+    """Begin with what belongs to operations that are seen: what is cut off behind it is no other's."""
+    rows: QuerySet[Any] = kind._default_manager.all()
+    return rows if sight.present() is None else rows.filter(operation__in=Operation.objects.all())
 
 
 def _seen(rows: QuerySet[Any], column: str, asked: str) -> QuerySet[Any]:

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 
+from ledger import sight
 from ledger.door import health
-from ledger.models import Delivery, Pause, Webhook
+from ledger.models import Case, Delivery, Pause, Webhook
 from review import wording
 from review.instants import instant
 from review.models import Channel
@@ -43,31 +46,47 @@ def read(now: datetime, pauses: Sequence[Pause]) -> list[Trouble]:
 
 
 def _of_notices(now: datetime) -> list[Trouble]:
-    """Read which messages do not arrive, and what stands in the name of whoever gets none; one query."""
+    """Read which messages do not arrive, and what stands in the name of whoever gets none; one query.
+
+    A chat or a mail server tells of every entity: who sees some alone is shown neither.
+    """
+    gone = User.objects.filter(is_active=False, username=OuterRef("assignee"))
+    theirs = Case.objects.open().exclude(assignee="").filter(Exists(gone)).values("pk")[: COUNTED + 1]
+    counted, given = theirs.query.sql_with_params()
     with connection.cursor() as cursor:
-        cursor.execute(_UNTOLD, {"most": COUNTED + 1, "chat": Channel.CHAT})
-        given_up, theirs, failing = cursor.fetchone()
-    found = [_silent(team, tries, datetime.fromisoformat(since), now) for team, tries, since in failing or []]
-    if given_up:
-        why = f"{wording.bounded(given_up, COUNTED)} could not be told by mail or chat, and were given up."
-        found.append(Trouble("Notices.", why))
-    if theirs:
-        items = wording.bounded(theirs, COUNTED)
+        cursor.execute(_UNTOLD.replace("{theirs}", counted), [COUNTED + 1, *given, Channel.CHAT])
+        given_up, hands, failing = cursor.fetchone()
+    found = _untold(given_up, failing or [], now) if sight.present() is None else []
+    if hands:
+        items = wording.bounded(hands, COUNTED)
         why = f"{items} open in the name of people whose account is closed; no notice reaches them."
         found.append(Trouble("Nobody’s hands.", why, "Hand over", reverse("hand-over")))
     return found
 
 
+def _untold(given_up: int, failing: list[tuple[str, int, str]], now: datetime) -> list[Trouble]:
+    found = [_silent(team, tries, datetime.fromisoformat(since), now) for team, tries, since in failing]
+    if given_up:
+        count = wording.bounded(given_up, COUNTED)
+        why = f"{count} could not be told by mail or chat and were given up; nothing has arrived there since."
+        found.append(Trouble("Notices.", why))
+    return found
+
+
 _UNTOLD = """
 SELECT
-    (SELECT count(*) FROM (SELECT FROM review_message WHERE state = 'given_up' LIMIT %(most)s) AS counted),
     (SELECT count(*) FROM (
-        SELECT FROM ledger_case AS c JOIN auth_user AS u ON u.username = c.assignee
-        WHERE c.closed_at IS NULL AND c.assignee <> '' AND NOT u.is_active LIMIT %(most)s
+        SELECT FROM review_message AS m WHERE state = 'given_up' AND NOT EXISTS (
+            SELECT FROM review_message AS later
+            WHERE later.channel_id = m.channel_id AND later.person_id IS NOT DISTINCT FROM m.person_id
+            AND later.id > m.id AND later.state = 'delivered'
+        ) LIMIT %s
     ) AS counted),
-    (SELECT json_agg(json_build_array(CASE WHEN starts_with(name, %(chat)s) THEN substr(name, 6) ELSE '' END,
+    (SELECT count(*) FROM ({theirs}) AS counted),
+    (SELECT json_agg(json_build_array(CASE WHEN starts_with(name, %s) THEN substr(name, 6) ELSE '' END,
         failures, failing_since) ORDER BY failing_since) FROM review_channel WHERE failing_since IS NOT NULL)
 """
+"""What was given up is no trouble any more once the next message has arrived there: it says what waits."""
 
 
 def _silent(team: str, failures: int, since: datetime, now: datetime) -> Trouble:

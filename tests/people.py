@@ -1,4 +1,4 @@
-"""People: ann asks, bob, eve and kim approve, vic looks, ada administers, ira audits, nora has no role."""
+"""People: ann asks; bob, eve, kim approve; vic, dan look; ada administers, ira audits, nora has no role."""
 
 from datetime import timedelta
 
@@ -25,6 +25,7 @@ ROLES = {
     "eve": "approver",
     "kim": "approver",
     "vic": "viewer",
+    "dan": "viewer",
     "ada": "administrator",
     "nora": "",
     "ira": "auditor",
@@ -55,7 +56,9 @@ def limited(name: str, *entities: str) -> User:
     return user
 
 
-def audits(user: User, *, days: int = 30, entities: tuple[str, ...] = ()) -> AuditorTerm:
+def audits(
+    user: User, *, days: int = 30, entities: tuple[str, ...] = (), reason: str = "The yearly audit."
+) -> AuditorTerm:
     """Let somebody audit from yesterday on for so many days."""
     begins = database_now() - timedelta(days=1)
     return AuditorTerm.objects.create(
@@ -63,7 +66,7 @@ def audits(user: User, *, days: int = 30, entities: tuple[str, ...] = ()) -> Aud
         name=user.username,
         begins_at=begins,
         ends_at=begins + timedelta(days=days),
-        reason="The yearly audit.",
+        reason=reason,
         entities=list(entities),
         given_by="ada",
     )

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import connection, models
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import Destination
@@ -69,10 +70,15 @@ class CaseQuerySet(Seen, models.QuerySet["Case"]):
 
     def kept_to(self, sight: Sight) -> Self:
         """Leave out what this sight does not see."""
-        seen = Q(operation__in=Operation.objects.all())
-        for cases in self.found_by:
+        return self.filter(Q(operation__in=Operation.objects.all()) | self.loose(sight))
+
+    @classmethod
+    def loose(cls, sight: Sight) -> Q:
+        """Ask for the cases without an operation that this sight sees."""
+        seen = Q(destination__in=sight.destinations)
+        for cases in cls.found_by:
             seen |= Q(pk__in=cases())
-        return self.filter(seen)
+        return seen
 
     def open(self) -> Self:
         """Cases that nobody has closed."""
@@ -187,12 +193,32 @@ CLOCKS = timedelta(hours=1)
 """How far the order of events may differ from that of their times, where a clock was set."""
 
 
+def _loose_cases(sight: Sight) -> QuerySet[Any]:
+    found = Case._base_manager.filter(CaseQuerySet.loose(sight), operation=None)
+    return found.values(text=Cast("uid", models.CharField()))
+
+
 class EventQuerySet(Seen, models.QuerySet["Event"]):
     """Questions about events."""
 
+    told_by: ClassVar[dict[str, Callable[[Sight], QuerySet[Any] | list[str]]]] = {
+        "case": _loose_cases,
+        "type": lambda sight: sight.names,
+    }
+    """What an event without an operation may name in its data, and which of these a sight sees.
+
+    Each floor adds its own; what names none of them is the whole installation's.
+    """
+
     def kept_to(self, sight: Sight) -> Self:
         """Leave out what this sight does not see."""
-        return self.filter(operation__in=Operation.objects.all())
+        told, seen = {}, Q()
+        for name, known in self.told_by.items():
+            told[f"told_{name}"] = KT(f"data__{name}")
+            seen |= Q(**{f"told_{name}__in": known(sight)})
+        # Asked for each event by its operation: a list of all that are seen would be made for a page of them.
+        its_own = Exists(Operation.objects.filter(pk=OuterRef("operation")))
+        return self.alias(**told).filter(its_own | Q(operation=None) & seen)
 
     def by_people(self) -> Self:
         """What people did."""

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from ledger.models.clock import TieoutNow, database_now
-from ledger.models.evidence import Event
+from ledger.models.evidence import Event, EventQuerySet
 from ledger.models.operation import Operation
 from ledger.sight import Seen, Sight
 
@@ -133,3 +133,6 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.uid}"
+
+
+EventQuerySet.told_by["webhook"] = lambda _: Webhook.objects.values("name")

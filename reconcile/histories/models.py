@@ -6,9 +6,10 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Cast
 
 from ledger.models import Case, Operation, OperationType, TieoutNow
-from ledger.models.evidence import CaseQuerySet
+from ledger.models.evidence import CaseQuerySet, EventQuerySet
 from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
 
@@ -192,3 +193,5 @@ class Repeat(models.Model):
 
 
 CaseQuerySet.found_by.append(lambda: Repeat.objects.values("case"))
+EventQuerySet.told_by["history"] = lambda _: History.objects.values(text=Cast("uid", models.CharField()))
+EventQuerySet.told_by["repeat"] = lambda _: Repeat.objects.values(text=Cast("uid", models.CharField()))

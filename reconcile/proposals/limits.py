@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from ledger import sight
 from ledger.actions.accounts import tell_of_account
 from ledger.actions.changing import given, once
 from ledger.models import Destination, database_now
@@ -14,7 +15,7 @@ from ledger.rules.errors import Malformed, NotFound, NotNow
 from reconcile.proposals.actions import APPLIED, approvers, by_two, propose
 from reconcile.proposals.models import LIMIT, EntityLimit, Proposal
 
-ALL = "all entities"
+ALL, OTHERS = "all entities", "other entities"
 
 
 def entities() -> list[str]:
@@ -29,8 +30,10 @@ def of(person: User) -> list[str]:
 
 
 def words(names: Sequence[str]) -> str:
-    """Name the entities that somebody sees."""
-    return " and ".join(names) or ALL
+    """Name the entities that somebody sees; to who is limited themselves, none but theirs."""
+    here = sight.present()
+    seen = [name for name in names if here is None or name in (here.entities or ())]
+    return " and ".join([*seen, *([OTHERS] if len(seen) < len(names) else [])]) or ALL
 
 
 def limit(name: str, *, to: Sequence[str], actor: str, reason: str) -> None:

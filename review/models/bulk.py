@@ -6,8 +6,10 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Cast
 
 from ledger.models import Lookup, Operation, TieoutNow
+from ledger.models.evidence import EventQuerySet
 from ledger.rules.leaves import Action
 from ledger.sight import Seen, Sight
 
@@ -237,3 +239,6 @@ class BulkWord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.bulk_id}"
+
+
+EventQuerySet.told_by["bulk"] = lambda _: Bulk.objects.values(text=Cast("uid", models.CharField()))

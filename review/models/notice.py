@@ -35,7 +35,7 @@ class Notice(models.Model):
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notices", db_index=False)
     kind = models.CharField(max_length=10)
     about = models.CharField(max_length=200)
-    """What makes several of a kind one: who gave them with which word, the operation, the team."""
+    """What makes several one: who gave them with which word, the operation, or the team; and the entity."""
     event = models.ForeignKey(
         Event, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False
     )

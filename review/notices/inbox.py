@@ -82,7 +82,7 @@ def _named(notice: Notice) -> tuple[str, str, str]:
 
 
 def _escalated(notice: Notice) -> tuple[str, str, str]:
-    words = f"Passed on to {notice.about}, as nobody had answered in time:"
+    words = f"Passed on to {notice.event.data['to']}, as nobody had answered in time:"
     if notice.count > 1:
         return words, wording.several(notice.count, "item"), f"{reverse('queue')}?view=escalated&order=due"
     return words, *_one(notice.event)

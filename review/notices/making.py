@@ -1,24 +1,30 @@
 """Puts into the outbox what is due: each person's one digest a day, and what a team's chat has not heard."""
 
+import logging
 from datetime import datetime, timedelta
 from functools import partial
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F, Q
 from django.urls import reverse
 
 from ledger.models import Team, TieoutNow, database_now
 from ledger.sight import Sight, limited
+from ledger.worker.words import in_words
 from review import access
 from review.models import Channel, Message, Reader
 from review.notices import digest
 
 BATCH = 50
+AGAIN = timedelta(hours=1)
+"""When a digest that could not be made is tried again."""
 NEWER = "A newer digest has taken its place."
 CHAT_EVERY = timedelta(minutes=15)
 """How often a chat is spoken to at most: hundreds that fall due together are one message."""
+
+log = logging.getLogger(__name__)
 
 
 def make() -> int:
@@ -32,7 +38,19 @@ def _digests(now: datetime) -> int:
         return 0
     _expect(now)
     due = Reader.objects.filter(digest_due_at__lte=now, digest_off=False).select_related("person")
-    return sum(_digest(reader, now) for reader in due.order_by("digest_due_at")[:BATCH])
+    return sum(_alone(reader, now) for reader in due.order_by("digest_due_at")[:BATCH])
+
+
+def _alone(reader: Reader, now: datetime) -> bool:
+    """Make one person's digest; one that cannot be made is put off, and keeps nobody else waiting."""
+    try:
+        return _digest(reader, now)
+    except (OperationalError, InterfaceError):
+        raise  # the database is lost, which is no fault of this reader
+    except Exception as error:  # noqa: BLE001 - whatever it is, the others are not to wait for it
+        log.error("Digest of reader %s: %s", reader.pk, in_words(error))  # noqa: TRY400
+    Reader.objects.filter(pk=reader.pk, digest_due_at=reader.digest_due_at).update(digest_due_at=now + AGAIN)
+    return False
 
 
 def _expect(now: datetime) -> None:

@@ -43,9 +43,9 @@ def deliver(channel_id: int) -> int:
 
 
 def forget_old() -> None:
-    """Remove what was told, and notices that were read, so long ago that they are no longer kept."""
+    """Remove what was told or given up, and read notices, of so long ago that they are no longer kept."""
     until = database_now() - timedelta(days=settings.DELIVERIES_DAYS)
-    over = Message.objects.filter(state__in=[State.DELIVERED, State.DROPPED], made_at__lt=until)
+    over = Message.objects.exclude(state=State.WAITING).filter(made_at__lt=until)
     Message.objects.filter(pk__in=over.values("pk")[:BATCH]).delete()
     read = Notice.objects.filter(read_at__lt=until)
     Notice.objects.filter(pk__in=read.values("pk")[:BATCH]).delete()

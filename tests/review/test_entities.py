@@ -4,20 +4,27 @@ That no address tells of another entity stands in `test_every_door`.
 """
 
 import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from io import StringIO
 
 import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
+from django.http import StreamingHttpResponse
+from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
-from ledger.models import Destination, Event, Operation, OperationType, database_now
+from ledger.models import Case, Destination, Event, Operation, OperationType, Team, database_now
 from reconcile.models import EntityLimit, Proposal
+from review import finding
 from review.access import NO_PART
 from review.instants import zone
 from review.models import AuditorTerm, Sample
+from review.sights import Middleware
 from tests import stories
 from tests.people import audits, browser_of, limited, person
 
@@ -91,6 +98,82 @@ def test_their_own_entity_is_whole_and_costs_two_queries_more(durban: stories.Du
     assert "kim does not see all of it" in given
     assert browser_of("bob").post(f"/cases/{bill.cases.get().uid}/assign/", {"to": "kim"}).status_code == 303
     assert bill.cases.get().assignee == "kim"
+
+
+def test_what_is_told_is_counted_in_each_entity_by_itself(durban: stories.Durban) -> None:
+    """Two of Cape's and a pause there were passed on to approvers, and one of Durban's in between."""
+    limited("kim", CAPE)
+    person("bob")
+    for team in ("cape", "finance", "administrators"):
+        Team.objects.create(name=team, escalate=[{"to": "approvers", "after": 0}])
+    billed(durban, 7)
+    durban.clock.advance(5 * 3600)
+    assert [actions.escalate(uid) for uid in actions.overdue()] == [True]
+    assert "Bill 7" in read("kim", "/notices/")
+    durban.absent(480)
+    billed(durban, 8)
+    actions.pause(Destination.objects.get(name="cape").pk, why="No account.")
+    durban.clock.advance(24 * 3600)
+    told = [actions.escalate(uid) for uid in actions.overdue()]
+    assert told == [True] * 3
+    shown = read("kim", "/notices/")
+    assert ">three items</a>" in shown and 'class="n">1<span' in shown and "480" not in shown
+    assert shown.count("Passed on to approvers") == 1
+    assert read("bob", "/notices/").count("Passed on to approvers") == 2, "each entity's by itself"
+    loose = Case.objects.get(operation=None)
+    actions.assign(loose.uid, actor="bob", to="kim", reason="Cape's account.")
+    assert "bob gave you" in read("kim", "/") and "an item without an operation" in read("kim", "/notices/")
+    assert "Cape&#x27;s account." in read("kim", "/trail/") and "paused Cape Books" in read(
+        "kim", "/trail/?by=all"
+    )
+    browser_of("kim").post(
+        "/notices/read/", {"until": f"{durban.clock.now() + timedelta(hours=1):%FT%T}+00:00"}
+    )
+    assert 'class="n">' not in read("kim", "/notices/").split("</header>")[0].split('href="/notices/"')[1]
+    actions.assign(loose.uid, actor="bob", to="eve")
+    User.objects.filter(pk=person("eve").pk).update(is_active=False)
+    for name in ("kim", "bob"):
+        assert "1 open in the name of people whose account is closed" in read(name, "/")
+    limited("dan", DURBAN)
+    assert "open in the name" not in read("dan", "/")
+    for address in ("/people/", "/access/"):
+        assert "sees other entities" in read("kim", "/access/") and "other entities</td>" in read(
+            "kim", "/people/"
+        )
+        assert DURBAN not in read("kim", address) and DURBAN in read("bob", address)
+
+
+def test_what_is_streamed_is_read_under_the_sight_of_who_asked(durban: stories.Durban) -> None:
+    """A file is made after its view has answered: each part of it is asked for under the same sight."""
+    billed(durban, 7)
+    durban.silent(480)
+    request = RequestFactory().get("/")
+    request.COOKIES[settings.SESSION_COOKIE_NAME] = "theirs"
+    request.user = limited("kim", CAPE)
+
+    def parts() -> Iterator[str]:
+        for operation in Operation.objects.order_by("pk"):
+            yield operation.description
+            yield str(Operation.objects.count())
+
+    answer = Middleware(lambda _: StreamingHttpResponse(parts()))(request)
+    assert isinstance(answer, StreamingHttpResponse)
+    assert list(answer) == [b"Bill 7", b"1"]
+
+
+def test_a_search_is_cut_off_behind_what_is_seen(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of Durban's have seen a record called as Cape's is: theirs do not crowd hers out."""
+    bill = billed(durban, 7)
+    for operation in (durban.absent(480), durban.absent(481), bill):
+        look = operation.lookups.first() or durban.absent(482).lookups.get()
+        look.pk, look.uid, look.operation, look.records = None, uuid.uuid4(), operation, [{"id": "R-1"}]
+        look.verdict, look.proof = "one_match", False
+        look.save(force_insert=True)
+    limited("kim", CAPE)
+    monkeypatch.setattr(finding, "SHOWN", 1)
+    assert browser_of("kim").get("/find/?q=R-1")["Location"] == f"/operations/{bill.uid}/"
 
 
 def test_a_limit_takes_two_and_who_has_one_keeps_no_rules(durban: stories.Durban) -> None:

@@ -26,7 +26,7 @@ from django.urls import URLPattern, URLResolver
 
 from config.urls import urlpatterns
 from ledger import actions
-from ledger.models import Delivery, Event, Operation, Pause
+from ledger.models import Delivery, Event, Operation, Pause, Team
 from ledger.rules.leaves import Action
 from reconcile import asking, tasks
 from reconcile.differences import actions as differences
@@ -52,12 +52,12 @@ from review.bulk.freezing import freeze
 from review.filters import Filter
 from review.handing import NOT_YOURS
 from review.instants import zone
-from review.models import AuditorTerm
+from review.models import AuditorTerm, Channel, Message
 from review.saved import NOT_YOURS as NO_VIEW
 from tests import stories
 from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
-from tests.people import ROLES, browser_of, limited, person
+from tests.people import ROLES, audits, browser_of, limited, person
 from tests.receivers import hooked, receiving
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_histories import MONDAY, here, written
@@ -633,7 +633,11 @@ OF_PEOPLE = (
     "access/auditors/<int:pk>/",
 )
 """What names a person, or what is theirs, and no entity."""
-DURBANS = re.compile(r"Durban|Acme|Order \d|INV-\d|invoice\.create|reminder\.send|ZAR|webshop|finance")
+CAPE, DURBAN = "Cape Trading (Pty) Ltd", "Durban Trading (Pty) Ltd"
+DURBANS = re.compile(
+    r"Durban|Acme|Order \d|INV-\d|invoice\.create|reminder\.send|ZAR|webshop|finance"
+    r"|account is closed|Passed on|passed it on|given up;|gave you"
+)
 """What stands on pages that tell of what belongs to Durban."""
 
 
@@ -683,8 +687,27 @@ def said(response: Any) -> str:
 @pytest.fixture
 def place(clock: Clock, tmp_path: Path) -> Place:
     person("ira")
-    limited("kim", "Cape Trading (Pty) Ltd")
+    limited("kim", CAPE)
     return Place(clock, tmp_path)
+
+
+def busy(place: Place) -> None:
+    """Of Durban's: somebody who is limited to it and audits it, a case that is escalated, one that is closed.
+
+    The one that is escalated is in the name of an account that is closed, and was given to one who sees Cape.
+    """
+    audits(limited("dan", DURBAN), entities=(DURBAN,), reason="Durban's yearly audit.")
+    escalated, closed = (place.durban.absent(place.number()) for _ in range(2))
+    case = escalated.cases.get()
+    actions.assign(case.uid, actor="bob", to=person("kim").username, reason="Durban's.")
+    actions.assign(case.uid, actor="bob", to=person("eve").username)
+    person("eve").__class__.objects.filter(username="eve").update(is_active=False)
+    Team.objects.create(name=case.owner, escalate=[{"to": "approvers", "after": 0}])
+    actions.end(closed.pk, actor="bob", reason="Acme knows.", command_id=uuid.uuid4())
+    place.clock.advance(5 * 3600)
+    assert [actions.escalate(uid) for uid in actions.overdue()] == [True]
+    failing = Channel.objects.create(name="chat:finance", failures=3, failing_since=place.clock.now())
+    Message.objects.create(channel=failing, lines=[["1 item", "/"]], state="given_up", due_at=None)
 
 
 def test_every_address_stands_in_the_table() -> None:
@@ -699,6 +722,7 @@ DECIDED = sorted(route for route, door in DOORS.items() if door.may)
 
 
 def test_what_is_only_read_is_shown_to_each_role_and_takes_no_form(place: Place) -> None:
+    busy(place)
     addresses = {route: DOORS[route].scene(place, "ann")[0] for route in READ}
     for route, address in addresses.items():
         if not DOORS[route].everybodys:
