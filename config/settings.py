@@ -237,6 +237,10 @@ ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 PUBLIC_URL = ENVIRONMENT.public_url or f"http://localhost:{ENVIRONMENT.port}"
 CSRF_TRUSTED_ORIGINS = ENVIRONMENT.csrf_trusted_origins
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_HANDLERS = [
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "review.uploads.UnlinkedUploadHandler",
+]
 # Two files of 200 MiB, and what a form says beside them.
 STREAMED_BODIES = {"/compare/": 401 * 1024 * 1024}
 SESSION_ENGINE = "review.sessions"

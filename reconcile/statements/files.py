@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +17,7 @@ from ledger.destinations.connectors.base import regular
 from reconcile.histories.files import FileRefused, encoding_of
 from reconcile.statements import columns
 from reconcile.statements.columns import Columns, HeaderUntold
+from reconcile.statements.unlinked import Unlinked
 
 BYTES_MAX = 200 * 2**20
 LINE_MAX = 2**16
@@ -79,7 +80,7 @@ class How:
 class Layout:
     """A file as it is written: its checksum (SHA-256), encoding, separator, and where its columns stand."""
 
-    path: Path
+    path: Path | Unlinked
     checksum: str
     encoding: str
     separator: str
@@ -97,11 +98,11 @@ class Layout:
             yield from _rows(lines, self.separator, name=self.path.name, above=self.first_line - 1)
 
 
-def look(path: Path, how: How) -> Layout:
+def look(path: Path | Unlinked, how: How) -> Layout:
     """Decide how a file is written; FileRefused where it cannot be told, or it is none that can be read."""
     csv.field_size_limit(LINE_MAX)
     try:
-        with open(path, "rb", opener=regular) as raw:
+        with _opened(path) as raw:
             size = raw.seek(0, 2)
             raw.seek(0)
             _refuse_other(path.name, size, raw.read(4))
@@ -118,12 +119,16 @@ def look(path: Path, how: How) -> Layout:
     return Layout(path, checksum, encoding, separator, header_line, first_line, found)
 
 
+def _opened(path: Path | Unlinked) -> BufferedReader:
+    return path.opened() if isinstance(path, Unlinked) else open(path, "rb", opener=regular)
+
+
 @contextmanager
-def text_of(path: Path, encoding: str, how: How | None = None) -> Iterator[TextIO]:
+def text_of(path: Path | Unlinked, encoding: str, how: How | None = None) -> Iterator[TextIO]:
     """Open a file as text; FileRefused where some of it is not in the encoding."""
     try:
         with (
-            open(path, "rb", opener=regular) as raw,
+            _opened(path) as raw,
             TextIOWrapper(raw, encoding=encoding, errors="strict", newline="") as text,
         ):
             yield text

@@ -42,7 +42,10 @@ def drop(owner: User, dropped: Mapping[str, File[bytes] | None]) -> Comparison:
     with transaction.atomic():
         User.objects.select_for_update().get(pk=owner.pk)  # two drops at once: the later one stays
         forget(owner)
-        made = Comparison.objects.create(owner=owner, files=files, forget_at=database_now() + KEPT)
+        size = sum(file["size"] for file in files.values())
+        made = Comparison(owner=owner, size=size, forget_at=database_now() + KEPT)
+        made.tell(files=files)
+        made.save()
         for side in SIDES:
             file = dropped[side]
             assert file is not None  # described above
@@ -88,14 +91,14 @@ def state(comparison: Comparison, stated: Mapping[str, Mapping[str, Any]], *, co
         if now is None or now.state in Comparison.WORKING:
             return False
         same = all(now.files[side][name] == value for side in SIDES for name, value in stated[side].items())
-        for side in SIDES:
-            now.files[side] |= stated[side]
+        files = {side: now.files[side] | stated[side] for side in SIDES}
         readable = same and all(not now.read.get(side, {}).get("refused", True) for side in SIDES)
         state = Comparison.State
         now.state = state.COMPARING if compare and readable else state.READING
         now.goes_on = compare
-        now.why, now.lines, now.tries, now.report, now.done_at = "", 0, 0, {}, None
-        now.save(update_fields=["files", "state", "goes_on", "why", "lines", "tries", "report", "done_at"])
+        now.lines, now.tries, now.done_at = 0, 0, None
+        now.tell(files=files, why="", report={})
+        now.save(update_fields=["sealed", "state", "goes_on", "lines", "tries", "done_at"])
         now.pieces.filter(of=Piece.Of.DIFFERENCES).delete()
     nudge(now)
     return True
@@ -125,7 +128,7 @@ def nudge(comparison: Comparison) -> bool:
 
 
 def _is_large(comparison: Comparison) -> bool:
-    return sum(int(comparison.files[side]["size"]) for side in SIDES) > LARGE
+    return comparison.size > LARGE
 
 
 def at_long_work(*, besides: Comparison | None = None) -> bool:

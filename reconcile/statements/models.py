@@ -3,18 +3,24 @@
 They are kept for an hour, for the one who dropped them, and then they are gone.
 """
 
+import json
 import uuid
 from datetime import timedelta
-from typing import Self
+from functools import cached_property
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from ledger.actions.submission import payload_keys
 from ledger.models import TieoutNow
+from ledger.rules import sealing
 
 KEPT = timedelta(hours=1)
 TRIES_MAX = 3
+TOLD = ("files", "read", "report", "why")
+"""What is said of the files: sealed as they are, for their contents are in it."""
 
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
@@ -45,16 +51,12 @@ class Comparison(models.Model):
     uid = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     owner = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     state = models.CharField(max_length=10, choices=State, default=State.READING)
-    files = models.JSONField()
-    """By side: the file's `name`, its `size` in bytes, and what was stated of it: `named`, `encoding`, …"""
-    read = models.JSONField(default=dict)
-    """By side: how the file is read, its first lines as parsed, what is left out; or why it is refused."""
-    report = models.JSONField(default=dict)
-    """Headline, classes, totals, tie-out and digest; amounts are text."""
+    size = models.PositiveBigIntegerField()
+    """How many bytes both files have."""
+    sealed = models.BinaryField()
+    """All that is said of the files (`TOLD`), as JSON: it holds names, headings, first lines and totals."""
     goes_on = models.BooleanField(default=False)
     """Once the files are read it is compared at once: the person has seen how, and has changed it."""
-    why = models.CharField(max_length=1000, blank=True)
-    """Why it was not carried out."""
     lines = models.PositiveIntegerField(default=0)
     """How many lines the worker has read so far."""
     tries = models.PositiveSmallIntegerField(default=0)
@@ -71,7 +73,6 @@ class Comparison(models.Model):
                 name="comparison_state_known",
                 condition=Q(state__in=["reading", "read", "comparing", "done", "failed"]),
             ),
-            models.CheckConstraint(name="comparison_failure_has_words", condition=~Q(state="failed", why="")),
             models.CheckConstraint(
                 name="comparison_kept_for_an_hour",
                 condition=Q(forget_at__lte=F("dropped_at") + KEPT),
@@ -80,6 +81,43 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return f"comparison {self.uid}"
+
+    @cached_property
+    def _told(self) -> dict[str, Any]:
+        if not self.sealed:
+            return {"files": {}, "read": {}, "report": {}, "why": ""}
+        plain = sealing.unseal(payload_keys(), bytes(self.sealed), bound_to=f"{self.uid}/told")
+        told: dict[str, Any] = json.loads(plain)
+        return told
+
+    def tell(self, **changed: Any) -> None:
+        """Write anew what is said of the files; whoever calls this stores `sealed`."""
+        self._told = self._told | changed
+        plain = json.dumps(self._told).encode()
+        self.sealed = sealing.seal(payload_keys(), plain, bound_to=f"{self.uid}/told")
+
+    @property
+    def files(self) -> dict[str, Any]:
+        """By side: the file's `name`, its `size` in bytes, and what was stated: `named`, `encoding`, …"""
+        files: dict[str, Any] = self._told["files"]
+        return files
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """By side: how the file is read, its first lines as parsed, what is left out; or why not."""
+        read: dict[str, Any] = self._told["read"]
+        return read
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Headline, classes, totals, tie-out and digest; amounts are text."""
+        report: dict[str, Any] = self._told["report"]
+        return report
+
+    @property
+    def why(self) -> str:
+        """Why it was not carried out."""
+        return str(self._told["why"])
 
 
 class Piece(models.Model):

@@ -15,6 +15,7 @@ from reconcile.histories.reading import SHORTENED
 from reconcile.statements import amounts, days, files
 from reconcile.statements.amounts import Unreadable
 from reconcile.statements.files import How, Layout
+from reconcile.statements.unlinked import Unlinked
 from reconcile.tying import Side, Totals
 
 TEXT_MAX = 200
@@ -73,7 +74,7 @@ class Statement:
     totals: Totals = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, path: Path, how: How) -> "Statement":
+    def opened(cls, path: Path | Unlinked, how: How) -> "Statement":
         """Decide how a file is written, by all of it; FileRefused where that cannot be told."""
         layout = files.look(path, how)
         places, made = layout.columns.places, cls(layout, "", "", seen=True)

@@ -7,9 +7,8 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import IO, Any
 
 from django.db import connection, connections, transaction
@@ -22,9 +21,10 @@ from reconcile.statements import comparing, files, keeping, telling
 from reconcile.statements.columns import HeaderUntold
 from reconcile.statements.files import How
 from reconcile.statements.keeping import SIDES, STATED
-from reconcile.statements.models import TRIES_MAX, Comparison, Piece
+from reconcile.statements.models import TOLD, TRIES_MAX, Comparison, Piece
 from reconcile.statements.reading import Line, Statement
 from reconcile.statements.telling import Compared
+from reconcile.statements.unlinked import Unlinked
 
 LOCK = 0x74C0
 """The class of the advisory locks of comparisons."""
@@ -53,8 +53,8 @@ def carry_on(pk: int) -> bool:
             _end(waits, state=Comparison.State.FAILED, why=keeping.GIVEN_UP)
             return True
         _end(waits, tries=waits.tries)
-        with tempfile.TemporaryDirectory(prefix="tieout-compare-") as folder:
-            paths = {side: _written(waits, side, Path(folder)) for side in SIDES}
+        with ExitStack() as held:
+            paths = {side: held.enter_context(_written(waits, side)) for side in SIDES}
             if waits.state == Comparison.State.READING:
                 _read(waits, paths)
             if waits.state == Comparison.State.COMPARING:
@@ -74,14 +74,9 @@ def _alone(pk: int) -> Iterator[bool]:
                 cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, pk % 2**31])
 
 
-def _written(comparison: Comparison, side: str, folder: Path) -> Path:
-    """Put a file back together, under its own name: the words about it name it."""
-    name: str = comparison.files[side]["name"]
-    path = folder / side / name
-    path.parent.mkdir()
-    with path.open("wb") as file:
-        file.writelines(keeping.parts(comparison, side))
-    return path
+def _written(comparison: Comparison, side: str) -> Unlinked:
+    """Put a file back together; the words about it name it."""
+    return Unlinked(comparison.files[side]["name"], keeping.parts(comparison, side))
 
 
 def _how(comparison: Comparison, side: str) -> How:
@@ -89,17 +84,16 @@ def _how(comparison: Comparison, side: str) -> How:
     return How(side, stated["named"], **{what: stated[what] for what in STATED}, on_page=True)
 
 
-def _read(comparison: Comparison, paths: dict[str, Path]) -> None:
+def _read(comparison: Comparison, paths: dict[str, Unlinked]) -> None:
     """Decide how both files are written, and show their first lines as parsed."""
     read = {side: _storable(_previewed(paths[side], _how(comparison, side))) for side in SIDES}
     whole = not any(told["refused"] for told in read.values())
     state = Comparison.State
     comparison.state = state.COMPARING if whole and comparison.goes_on else state.READ
     _end(comparison, read=read, state=comparison.state)
-    comparison.read = read
 
 
-def _previewed(path: Path, how: How) -> dict[str, Any]:
+def _previewed(path: Unlinked, how: How) -> dict[str, Any]:
     try:
         statement = Statement.opened(path, how)
         lines = list(islice(statement.lines(), PREVIEWED))
@@ -112,7 +106,7 @@ def _previewed(path: Path, how: How) -> dict[str, Any]:
     return told | {"first": [_shown(line) for line in lines]}
 
 
-def _headings(path: Path, how: How) -> dict[str, Any]:
+def _headings(path: Unlinked, how: How) -> dict[str, Any]:
     """Return the headings of a file that is refused for something else, and what is found under them."""
     try:
         found = files.look(path, how).columns
@@ -133,13 +127,13 @@ def _shown(line: Line) -> list[Any]:
     return [line.number, line.shown, amount, line.currency, day, line.id, line.why]
 
 
-def _known(comparison: Comparison, side: str, path: Path) -> Statement:
+def _known(comparison: Comparison, side: str, path: Unlinked) -> Statement:
     """Open a file by what was decided when it was read: it is not looked through a second time."""
     told = comparison.read[side]
     return Statement(files.look(path, _how(comparison, side)), told["decimal_mark"], told["days"] or "")
 
 
-def _compare(comparison: Comparison, paths: dict[str, Path]) -> None:
+def _compare(comparison: Comparison, paths: dict[str, Unlinked]) -> None:
     """Compare both files, and keep the report; what cannot be read goes back to the person."""
     state = Comparison.State
     with tempfile.TemporaryFile("w+") as spool, closing(_aside()) as aside:
@@ -194,4 +188,8 @@ def _watching(comparison: Comparison, aside: BaseDatabaseWrapper) -> Any:
 
 
 def _end(comparison: Comparison, **changed: Any) -> None:
+    told = {name: changed.pop(name) for name in [*changed] if name in TOLD}
+    if told:
+        comparison.tell(**told)
+        changed["sealed"] = comparison.sealed
     Comparison.objects.filter(pk=comparison.pk).update(**changed)

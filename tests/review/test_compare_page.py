@@ -5,12 +5,15 @@ The worker's part runs in this process, by the function that the queue calls.
 
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import connection
@@ -94,8 +97,15 @@ def test_two_exports_become_a_report_that_only_their_owner_sees(database: Databa
     # Nobody else's, sealed, and gone at once where its person says so.
     assert "What should exist, and what does?" in page(vic)
     assert {vic.get(f"/compare.{form}").status_code for form in ("csv", "json")} == {404}
-    kept = b"".join(bytes(one) for one in Piece.objects.values_list("sealed", flat=True))
-    assert kept and b"471" not in kept
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT string_agg(to_jsonb(c)::text, '') || (SELECT string_agg(to_jsonb(p)::text, '')"
+            " FROM reconcile_piece AS p) FROM reconcile_comparison AS c"
+        )
+        (kept,) = cursor.fetchone()
+    for words in ("Order", "reference", "shop.csv", "Total", "11231.19", "9 differences"):
+        in_the_open = [words, words.encode().hex()]
+        assert not [form for form in in_the_open if form in kept], "nothing of the files is kept in the open"
     assert ann.post("/compare/forget/").status_code == 303
     assert not Comparison.objects.exists() and not Piece.objects.exists()
 
@@ -222,3 +232,29 @@ def test_long_work_leaves_a_worker_free_for_what_is_sent(
     Comparison.objects.filter(pk=of_ann.pk).update(state="done")
     assert keeping.sweep() == 1
     assert keeping.at_long_work()
+
+
+def test_no_file_has_a_name_on_the_disk_however_long_its_own_is(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Who is killed at any moment takes along what was dropped: page, worker, a report under way."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    there: list[list[str]] = []
+
+    def seen(what: Callable[..., Any]) -> Callable[..., Any]:
+        def looking(*args: Any, **named: Any) -> Any:
+            there.append([path.name for path in tmp_path.rglob("*")])
+            return what(*args, **named)
+
+        return looking
+
+    monkeypatch.setattr(keeping, "_described", seen(keeping._described))
+    monkeypatch.setattr(working, "_previewed", seen(working._previewed))
+    monkeypatch.setattr(working, "_keep", seen(working._keep))
+    monkeypatch.setattr(settings, "FILE_UPLOAD_MAX_MEMORY_SIZE", 10)
+    name = f"{'é' * 99}.{'ü' * 250}"
+    ann = browser_of("ann")
+    assert drop(ann, HEAD + "A,1,ZAR\n", HEAD + "A,2,ZAR\n", name).status_code == 303
+    work()
+    assert "Explained; 1 difference" in compare(ann)
+    assert len(there) == 5 and there == [[]] * 5, "two taken in, two read, one report"
