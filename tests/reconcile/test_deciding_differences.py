@@ -201,6 +201,7 @@ def test_what_can_be_carried_out_no_more_is_void_once_it_is_approved(caller: Boo
 def test_a_waived_one_is_answered_and_goes_to_nobody_until_its_day(books: Books, clock: Clock) -> None:
     (one,) = found(books, (1, "90", "500.00"))
     assert one.case is not None
+    clock.set(database_now())
     early = decided(one, Way.WAIVE, until=database_now() + timedelta(days=300))
     clock.advance(200 * 86400)
     one.case.refresh_from_db()
