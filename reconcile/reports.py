@@ -43,14 +43,14 @@ def figures(run: Run) -> dict[str, Any]:
 
 def why(finding: Finding) -> str:
     """Say why it is a difference, and which operation of another type carries it."""
-    others = [f"one of {other['type']} does ({other['state']})" for other in _elsewhere(finding)]
+    others = [f"one of {other['type']} does ({other['state']})" for other in elsewhere(finding)]
     if not others:
         return finding.why
     said = "; ".join(others)
     return f"{finding.why} {said[0].upper()}{said[1:]}."
 
 
-def _elsewhere(finding: Finding) -> list[dict[str, Any]]:
+def elsewhere(finding: Finding) -> list[dict[str, Any]]:
     """Return the operations of other types that carry it, of those whose types are seen here."""
     here = sight.present()
     return [other for other in finding.elsewhere if here is None or other["type"] in here.names]
@@ -69,7 +69,7 @@ def finding_shown(finding: Finding, *, types: Collection[str] = ()) -> dict[str,
         "amount": None if finding.amount is None else amount_text(finding.amount, finding.currency),
         "currency": finding.currency or None,
         "why": finding.why,
-        "elsewhere": [other for other in _elsewhere(finding) if not types or other["type"] in types],
+        "elsewhere": [other for other in elsewhere(finding) if not types or other["type"] in types],
     }
 
 

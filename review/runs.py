@@ -75,6 +75,11 @@ class Difference:
             late=bool(finding.case and finding.case.closed_at is None and finding.case.due_at < now),
         )
 
+    @property
+    def elsewhere(self) -> list[dict[str, Any]]:
+        """Operations of other types that carry it, as far as who reads sees them: id, type, key, state."""
+        return reports.elsewhere(self.finding)
+
 
 @dataclass(frozen=True)
 class Reversed:

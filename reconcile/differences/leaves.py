@@ -102,7 +102,8 @@ def _why_not_taken(finding: Finding) -> str:
     if not finding.reference:
         return "Its record carries no reference of ours, which would be the key."
     if finding.elsewhere:
-        return f"An operation of {finding.elsewhere[0]['type']} carries it already."
+        # Unnamed: it is kept as why a request is void, and not all who read that may know the other type.
+        return "An operation of another type carries it already."
     if Operation.objects.filter(operation_type=kind, key=finding.reference).exists():
         return "An operation has its key by now: the next run compares them."
     return ""

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 
 import review.runs
 from ledger import actions
-from ledger.models import Event, TieoutNow, database_now
+from ledger.models import Destination, Event, TieoutNow, database_now
 from ledger.rules.states import Outcome
 from reconcile import findings, reports
 from reconcile.actions import start
@@ -25,7 +25,7 @@ from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, window
 from tests import factories as make
 from tests.databases import Database
-from tests.people import browser_of
+from tests.people import browser_of, limited
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_reconcile_command import here
 
@@ -319,3 +319,24 @@ def test_what_another_type_made_is_said_with_its_type_and_a_link(listed: Books, 
     again, (moved, _) = listed.run()
     assert moved.elsewhere == [{**other, "state": "completed"}]
     assert again.digest == run.digest, "these books are as they were"
+
+
+def test_what_another_entity_made_is_told_by_no_door_to_who_is_limited(listed: Books, tmp_path: Path) -> None:
+    operation = listed.elsewhere(tmp_path, "900").operation
+    Destination.objects.filter(name="stall").update(entity="Cape Trading (Pty) Ltd")
+    limited("ann", "Durban Trading (Pty) Ltd")
+    HELD.pages = [[record(1, key=key_of("900"))]]
+    run, _ = listed.run()
+    here = f"/runs/{run.uid}/"
+    one = f"{here}differences/{run.findings.get().pk}/"
+    form = {"reason": "It is ours.", "command_id": str(uuid.uuid4()), "way": "take_in"}
+    for name, told in (("bob", True), ("ann", False)):
+        client = browser_of(name)
+        answers = [
+            client.get(address) for address in (here, one, f"{one}?way=take_in", f"/runs/{run.uid}.csv")
+        ]
+        answers.append(client.post(one, form))
+        said = [answer.getvalue().decode() for answer in answers if answer.status_code == 200]
+        assert len(said) >= 4 and "An operation of another type carries it already." in said[-1]
+        leaks = [str(operation.uid) in page or "invoice.issue" in page for page in said]
+        assert any(leaks) is told and (name == "ann" or all(leaks)), (name, leaks)
