@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection, transaction
 
 from ledger import actions as ledger
 from ledger.models import Event, Operation, SettledAlone, database_now
-from ledger.rules.errors import NotNow
+from ledger.rules.errors import NotNow, PayloadChanged
 from ledger.rules.states import Evidence, Outcome, State
 from reconcile.differences import actions, leaves, looking, matching
 from reconcile.differences.models import Decision, Way
@@ -127,6 +127,16 @@ def test_a_record_of_nobodys_is_taken_in_by_its_evidence_and_never_sent(books: B
     assert decision.ended_at is not None
     assert one.case is not None
     assert one.case.closed_by == "ann"
+
+
+def test_who_claims_what_was_taken_in_hears_that_it_is_done(caller: Books) -> None:
+    """Whatever payload they would have sent; another amount is another payload."""
+    (one,) = found(caller, (1, "90", "500.00"))
+    decided(one, Way.TAKE_IN)
+    reply = ledger.claim(caller.submission("90", amount="500.00"), actor="api:shop")
+    assert (reply.decision, reply.attempt) == ("skip", None)
+    with pytest.raises(PayloadChanged):
+        ledger.claim(caller.submission("90", amount="510.00"), actor="api:shop")
 
 
 def test_what_has_changed_at_the_destination_since_is_not_decided(books: Books) -> None:
