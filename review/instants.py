@@ -49,7 +49,8 @@ def named(at: datetime, there: ZoneInfo) -> str:
 
 def instant(at: datetime, now: datetime, *, exact: bool = False) -> str:
     """Say when: "09:42" today, "Tue 09:32" within six days, else with its date; `exact` adds the seconds."""
-    there, here = at.astimezone(zone()), now.astimezone(zone())
+    reader = zone()
+    there, here = at.astimezone(reader), now.astimezone(reader)
     clock = f"{there:%H:%M:%S}" if exact else f"{there:%H:%M}"
     days = (there.date() - here.date()).days
     if days == 0:

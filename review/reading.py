@@ -26,7 +26,7 @@ from ledger.models import (
 from ledger.rules.answering import answers, corrects_in_doubt
 from ledger.rules.approvals import Answer, Ask, Together
 from ledger.rules.facts import Facts
-from ledger.rules.leaves import Action, Leave, leaves
+from ledger.rules.leaves import SITTING, Action, Leave, leaves
 from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Outcome, State, Verdict
 from review import access, approvers, asked, relations, wording
 from review.instants import say
@@ -75,6 +75,7 @@ class Reading:
     facts: Facts
     attempts: list[Attempt]
     lookups: list[Lookup]
+    """The last asked first."""
     permits: list[Permit]
     events: list[Event]
     case: Case | None
@@ -241,7 +242,7 @@ class Reading:
     @property
     def mark(self) -> str:
         """Tells two readings apart that a person would see as different."""
-        lookup = self.lookups[0].pk if self.lookups else None
+        lookup = max((one.pk for one in self.lookups), default=None)
         permit, effective_at = (self.permit.pk, self.permit.effective_at) if self.permit else (None, None)
         pause = self.pause.pk if self.pause else None
         made = sum(one.revision for one in self.reversals) or None
@@ -333,7 +334,8 @@ def read(operation: Operation, person: User) -> Reading:
     """Read everything that the page of one operation shows; a fixed number of queries."""
     now = database_now()
     facts = actions.facts(operation)
-    attempts = list(operation.attempts.order_by("number").select_related("permit"))
+    attempts = list(operation.attempts.order_by("number"))
+    lookups = list(operation.lookups.order_by("-asked_at", "-id")[:LOOKUPS_SHOWN])
     case = operation.cases.open().first()
     # Heartbeats are on record; here they would crowd out what happened, and a try says its lease's end.
     events = list(operation.events.exclude(kind=actions.EXTENDED).order_by("-id")[:EVENTS_SHOWN])
@@ -344,13 +346,13 @@ def read(operation: Operation, person: User) -> Reading:
         person=person,
         facts=facts,
         attempts=attempts,
-        lookups=list(operation.lookups.order_by("-id")[:LOOKUPS_SHOWN]),
+        lookups=lookups,
         permits=list(operation.permits.order_by("id")),
         events=events,
         case=case,
         pause=_pause(operation) if facts.paused_at is not None else None,
-        latest=actions.latest_lookup(operation, tuple(attempts)),
-        sitting=actions.sitting(operation, person.get_username(), now=now),
+        latest=actions.latest_of(lookups, attempts),
+        sitting=_sitting(operation, person.get_username(), lookups, attempts, now=now),
         related=relations.of_source(operation),
         about=relations.of_subject(operation),
         linked=_linked(operation),
@@ -361,6 +363,15 @@ def read(operation: Operation, person: User) -> Reading:
         choice=operation.choices.select_related("lookup").last() if chosen else None,
         reversals=list(_reversals(operation)) if chosen else [],
     )
+
+
+def _sitting(
+    operation: Operation, actor: str, lookups: list[Lookup], attempts: list[Attempt], *, now: datetime
+) -> Lookup | None:
+    """Return the person's own check that counts; asked for where more were made than are read."""
+    if len(lookups) == LOOKUPS_SHOWN and lookups[-1].asked_at >= now - SITTING:
+        return actions.sitting(operation, actor, now=now)
+    return actions.sitting_of(operation, actor, lookups, attempts, now=now)
 
 
 def _reversals(operation: Operation) -> Iterable[Operation]:

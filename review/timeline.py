@@ -1,6 +1,6 @@
 """Tries, checks and permits of one operation in their order; dashed for as long as nobody could know."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -52,13 +52,13 @@ def _accepted(reading: Reading) -> Entry:
 
 def _told(reading: Reading) -> Iterator[Entry]:
     """Walk through everything once, keeping in mind whether anybody could know."""
-    doubt = False
+    doubt, late = False, _late(reading)
     for step in _steps(reading):
         if isinstance(step.row, Attempt):
             doubt = doubt or step.row.outcome in DOUBT
             if step.row.outcome == Outcome.SUCCEEDED:
                 doubt = False
-            yield _try(reading, step.row, doubt=doubt)
+            yield _try(reading, step.row, late.get(step.row.pk, ()), doubt=doubt)
         elif isinstance(step.row, Lookup):
             doubt = doubt and not _proves(step.row)
             yield _check(reading, step.row, doubt=doubt)
@@ -84,31 +84,33 @@ def _proves(lookup: Lookup) -> bool:
     return lookup.proof or lookup.verdict in (Verdict.SEVERAL, Verdict.DIFFERS)
 
 
-def _try(reading: Reading, attempt: Attempt, *, doubt: bool) -> Entry:
+def _try(reading: Reading, attempt: Attempt, told: Sequence[Mapping[str, str]], *, doubt: bool) -> Entry:
     at = attempt.started_at or attempt.claimed_at
     sent = "sent" if attempt.started_at else "claimed"
     by = "" if reading.facts.by_tieout else f" by {wording.who(attempt.actor)}"
     icon, result = _result(reading, attempt)
-    late = _late(reading, attempt)
-    if late:
-        result = f"{result.removesuffix(' Nothing was created.')} {late}"
+    if told:
+        result = f"{result.removesuffix(' Nothing was created.')} {_told_late(told)}"
     state = "uncertain" if doubt else "running" if attempt.closed_at is None else "pending"
     return Entry(at, icon, f"Try {attempt.number} {sent}{by}.", f" {result}", state)
 
 
-def _late(reading: Reading, attempt: Attempt) -> str:
+def _late(reading: Reading) -> dict[int | None, list[Mapping[str, str]]]:
+    """Return what was reported of each try after its end, done or taken, the oldest first."""
+    found: dict[int | None, list[Mapping[str, str]]] = {}
+    for event in reversed(reading.events):
+        if event.kind == "late" and event.data["outcome"] in (Outcome.SUCCEEDED, Outcome.ACCEPTED):
+            found.setdefault(event.attempt_id, []).append(event.data)
+    return found
+
+
+def _told_late(told: Sequence[Mapping[str, str]]) -> str:
     """Say under which references a try was reported done, or that it was reported taken, after its end."""
-    told = [event.data for event in reversed(reading.events) if _is_late(event, attempt)]
     done = [data["reference"] for data in told if data["outcome"] == Outcome.SUCCEEDED]
     references = " and ".join(dict.fromkeys(filter(None, done)))
     if done:
         return f"Later reported as done: {references}." if references else "Later reported as done."
-    return "Later reported as taken." if told else ""
-
-
-def _is_late(event: Event, attempt: Attempt) -> bool:
-    there = (Outcome.SUCCEEDED, Outcome.ACCEPTED)
-    return event.kind == "late" and event.attempt_id == attempt.pk and event.data["outcome"] in there
+    return "Later reported as taken."
 
 
 def _result(reading: Reading, attempt: Attempt) -> tuple[str, str]:

@@ -39,8 +39,10 @@ from ledger.actions.reading import (
     first_fact,
     first_reference,
     latest_lookup,
+    latest_of,
     lookup_fact,
     sitting,
+    sitting_of,
     standing_first,
 )
 from ledger.actions.recording import record
@@ -111,6 +113,7 @@ __all__ = [
     "key_for",
     "lapse_asked",
     "latest_lookup",
+    "latest_of",
     "levels_changed",
     "looks_as_approved",
     "lookup_fact",
@@ -141,6 +144,7 @@ __all__ = [
     "set_aside",
     "settle",
     "sitting",
+    "sitting_of",
     "snooze",
     "split",
     "standing_first",

@@ -1,7 +1,7 @@
 """Facts for decisions, read from the rows of one operation."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -269,12 +269,17 @@ def _promised(operation: Operation) -> Contract:
 
 def latest_lookup(operation: Operation, attempts: tuple[Attempt, ...]) -> Lookup | None:
     """Return the latest look-up since the last attempt's end, or under its claim where it never sent."""
-    lookups = operation.lookups.order_by("-asked_at", "-id")
+    return latest_of(operation.lookups.order_by("-asked_at", "-id")[:1], attempts)
+
+
+def latest_of(lookups: Iterable[Lookup], attempts: Sequence[Attempt]) -> Lookup | None:
+    """Return the same out of look-ups that are given, the last asked first."""
     if not attempts:
-        return lookups.first()
+        return next(iter(lookups), None)
     last = attempts[-1]
     since = last.claimed_at if last.started_at is None else last.closed_at
-    return lookups.filter(asked_at__gte=since).first() if since is not None else None
+    lookup = next(iter(lookups), None) if since is not None else None
+    return lookup if lookup is not None and since is not None and lookup.asked_at >= since else None
 
 
 def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None:
@@ -283,11 +288,24 @@ def sitting(operation: Operation, actor: str, *, now: datetime) -> Lookup | None
     lookup = latest.first()
     if lookup is None:
         return None
-    last = operation.attempts.order_by("number").last()
+    return lookup if _saw_all(operation, lookup, operation.attempts.order_by("number").last()) else None
+
+
+def sitting_of(
+    operation: Operation, actor: str, lookups: Sequence[Lookup], attempts: Sequence[Attempt], *, now: datetime
+) -> Lookup | None:
+    """Return the same out of look-ups that are given, the last asked first; they go back five minutes."""
+    mine = (one for one in lookups if one.actor == actor and one.asked_at >= now - SITTING)
+    lookup, last = next(mine, None), attempts[-1] if attempts else None
+    return lookup if lookup is not None and _saw_all(operation, lookup, last) else None
+
+
+def _saw_all(operation: Operation, lookup: Lookup, last: Attempt | None) -> bool:
+    """Say whether a look-up was asked after the last attempt's end, and after all that was told late."""
     if last is not None and last.closed_at is not None and lookup.asked_at < last.closed_at:
-        return None
+        return False
     late = operation.events.filter(kind="late").order_by("-id").first()
-    return lookup if late is None or lookup.asked_at >= late.at else None
+    return late is None or lookup.asked_at >= late.at
 
 
 def lookup_fact(lookup: Lookup | None) -> LookupFact | None:

@@ -4,16 +4,15 @@ from datetime import datetime, time, timedelta
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from review import instants
 
 register = template.Library()
 
 
-def _now(context: template.Context) -> datetime:
-    """The time that the page was read at; one page tells one time."""
+def now_of(context: template.Context) -> datetime:
+    """Return the time that the page was read at; one page tells one time."""
     now = context.get("now")
     return now if isinstance(now, datetime) else timezone.now()
 
@@ -27,22 +26,21 @@ def clock(at: time | str | None) -> str:
 @register.simple_tag(takes_context=True)
 def instant(context: template.Context, at: datetime | None, exact: bool = False) -> SafeString:  # noqa: FBT001, FBT002
     """Write a time with its full form behind it; a dash where there is none."""
-    if at is None:
-        return format_html("{}", "–")
-    words = instants.instant(at, _now(context), exact=exact)
+    return written(at, now_of(context), exact=exact) if at is not None else mark_safe("–")
+
+
+def written(at: datetime, now: datetime, *, exact: bool = False) -> SafeString:
+    """Write a time with its full form behind it: nothing but figures and names of days, months and zones."""
     there = at.astimezone(instants.zone())
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        there.isoformat(timespec="seconds"),
-        f"{there:%a %d %b %Y %H:%M:%S %Z}",
-        words,
-    )
+    full, words = f"{there:%a %d %b %Y %H:%M:%S %Z}", instants.instant(at, now, exact=exact)
+    when = there.isoformat(timespec="seconds")
+    return mark_safe(f'<time datetime="{when}" title="{full}">{words}</time>')  # noqa: S308 - nobody's text
 
 
 @register.simple_tag(takes_context=True)
 def age(context: template.Context, since: datetime) -> str:
     """Say how long ago something began."""
-    return instants.span(_now(context) - since)
+    return instants.span(now_of(context) - since)
 
 
 @register.filter
