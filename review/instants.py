@@ -47,9 +47,12 @@ def named(at: datetime, there: ZoneInfo) -> str:
     return f"UTC{name}" if name[:1] in "+-" else name
 
 
-def instant(at: datetime, now: datetime, *, exact: bool = False) -> str:
-    """Say when: "09:42" today, "Tue 09:32" within six days, else with its date; `exact` adds the seconds."""
-    reader = zone()
+def instant(at: datetime, now: datetime, *, exact: bool = False, reader: ZoneInfo | None = None) -> str:
+    """Say when: "09:42" today, "Tue 09:32" within six days, else with its date; `exact` adds the seconds.
+
+    `reader` is the zone, where it is known already.
+    """
+    reader = reader or zone()
     there, here = at.astimezone(reader), now.astimezone(reader)
     clock = f"{there:%H:%M:%S}" if exact else f"{there:%H:%M}"
     days = (there.date() - here.date()).days

@@ -90,7 +90,7 @@ class Queue:
         few = name in STORED or estimate(self.items, counts=bool(self.chosen.text)) <= FEW
         return Order(name, seconds(self.at), self.scale, few)
 
-    @property
+    @cached_property
     def items(self) -> QuerySet[Item]:
         """The items that the address asks for."""
         return narrowing.items(self.chosen, self._kinds, self.at)

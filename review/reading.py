@@ -26,14 +26,12 @@ from ledger.models import (
 from ledger.rules.answering import answers, corrects_in_doubt
 from ledger.rules.approvals import Answer, Ask, Together
 from ledger.rules.facts import Facts
-from ledger.rules.leaves import SITTING, Action, Leave, leaves
+from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Outcome, State, Verdict
-from review import access, approvers, asked, relations, wording
+from review import access, approvers, asked, own, relations, wording
 from review.instants import say
 from review.seen import Meant, Seen
 
-LOOKUPS_SHOWN = 40
-EVENTS_SHOWN = 60
 CHOSEN = ("chosen", "reversed")
 """Events of what has, or had, several records, one of which was chosen to stay."""
 ON_A_REPORT = (CaseKind.THERE_AFTER_ALL, CaseKind.SEVERAL)
@@ -334,12 +332,13 @@ def read(operation: Operation, person: User) -> Reading:
     """Read everything that the page of one operation shows; a fixed number of queries."""
     now = database_now()
     facts = actions.facts(operation)
-    attempts = list(operation.attempts.order_by("number"))
-    lookups = list(operation.lookups.order_by("-asked_at", "-id")[:LOOKUPS_SHOWN])
-    case = operation.cases.open().first()
-    # Heartbeats are on record; here they would crowd out what happened, and a try says its lease's end.
-    events = list(operation.events.exclude(kind=actions.EXTENDED).order_by("-id")[:EVENTS_SHOWN])
+    attempts = own.rows(operation, Attempt, own.attempts)
+    lookups = own.rows(operation, Lookup, own.lookups)
+    case = next(iter(own.rows(operation, Case, own.cases)), None)
+    events = own.rows(operation, Event, own.events)
     chosen = any(event.kind in CHOSEN for event in events)
+    related, about = relations.of_source(operation), relations.of_subject(operation)
+    relations.with_cases(related, about)
     return Reading(
         operation=operation,
         now=now,
@@ -347,31 +346,22 @@ def read(operation: Operation, person: User) -> Reading:
         facts=facts,
         attempts=attempts,
         lookups=lookups,
-        permits=list(operation.permits.order_by("id")),
+        permits=own.rows(operation, Permit, own.permits),
         events=events,
         case=case,
         pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_of(lookups, attempts),
-        sitting=_sitting(operation, person.get_username(), lookups, attempts, now=now),
-        related=relations.of_source(operation),
-        about=relations.of_subject(operation),
+        sitting=own.sitting(operation, person.get_username(), lookups, attempts, now=now),
+        related=related,
+        about=about,
         linked=_linked(operation),
         first=actions.standing_first(operation),
         followers=_followers(operation),
-        approvals=list(operation.approvals.defer("meant_sealed").order_by("id")),
+        approvals=own.rows(operation, Approval, own.approvals),
         told=actions.told_late(operation) if case is not None and case.kind in ON_A_REPORT else [],
         choice=operation.choices.select_related("lookup").last() if chosen else None,
         reversals=list(_reversals(operation)) if chosen else [],
     )
-
-
-def _sitting(
-    operation: Operation, actor: str, lookups: list[Lookup], attempts: list[Attempt], *, now: datetime
-) -> Lookup | None:
-    """Return the person's own check that counts; asked for where more were made than are read."""
-    if len(lookups) == LOOKUPS_SHOWN and lookups[-1].asked_at >= now - SITTING:
-        return actions.sitting(operation, actor, now=now)
-    return actions.sitting_of(operation, actor, lookups, attempts, now=now)
 
 
 def _reversals(operation: Operation) -> Iterable[Operation]:

@@ -1,6 +1,6 @@
 """What else is known of the same source record, and of the same person or thing; both bounded."""
 
-from django.db.models import Prefetch, Value
+from django.db.models import Prefetch, Value, prefetch_related_objects
 
 from ledger.models import Case, Operation, folded
 
@@ -15,9 +15,7 @@ def of_subject(operation: Operation) -> list[Operation]:
     others = alike.filter(held=folded(Value(operation.subject))).exclude(pk=operation.pk)
     if operation.source_reference:
         others = others.exclude(source_reference=operation.source_reference)
-    open_cases = Prefetch("cases", Case.objects.open(), to_attr="open_cases")
-    found = others.select_related("operation_type__destination").prefetch_related(open_cases)
-    return list(found.order_by("-id")[:FEW])
+    return list(others.select_related("operation_type__destination").order_by("-id")[:FEW])
 
 
 def of_source(operation: Operation) -> list[Operation]:
@@ -28,5 +26,10 @@ def of_source(operation: Operation) -> list[Operation]:
         source_system=operation.source_system, source_reference=operation.source_reference
     )
     others = same.exclude(pk=operation.pk).select_related("operation_type__destination")
-    open_cases = Prefetch("cases", Case.objects.open(), to_attr="open_cases")
-    return list(others.prefetch_related(open_cases).order_by("id")[:SHOWN])
+    return list(others.order_by("id")[:SHOWN])
+
+
+def with_cases(*lists: list[Operation]) -> None:
+    """Add to each its open cases, as `open_cases`, with one question for all."""
+    found = [one for others in lists for one in others]
+    prefetch_related_objects(found, Prefetch("cases", Case.objects.open(), to_attr="open_cases"))

@@ -10,7 +10,8 @@ from ledger.rules.facts import IN_USE, LEASE_EXPIRED
 from ledger.rules.states import DOUBT, Outcome, Standing, State, Verdict
 from review import wording
 from review.instants import instant
-from review.reading import LOOKUPS_SHOWN, Reading
+from review.own import LOOKUPS_SHOWN
+from review.reading import Reading
 from review.seen import Seen
 
 

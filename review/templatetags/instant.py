@@ -31,8 +31,9 @@ def instant(context: template.Context, at: datetime | None, exact: bool = False)
 
 def written(at: datetime, now: datetime, *, exact: bool = False) -> SafeString:
     """Write a time with its full form behind it: nothing but figures and names of days, months and zones."""
-    there = at.astimezone(instants.zone())
-    full, words = f"{there:%a %d %b %Y %H:%M:%S %Z}", instants.instant(at, now, exact=exact)
+    reader = instants.zone()
+    there = at.astimezone(reader)
+    full, words = f"{there:%a %d %b %Y %H:%M:%S %Z}", instants.instant(at, now, exact=exact, reader=reader)
     when = there.isoformat(timespec="seconds")
     return mark_safe(f'<time datetime="{when}" title="{full}">{words}</time>')  # noqa: S308 - nobody's text
 

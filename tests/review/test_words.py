@@ -24,7 +24,7 @@ from ledger.rules.errors import OutcomeDiffers
 from ledger.rules.outcomes import Report
 from ledger.rules.states import CaseKind, Standing
 from ledger.worker.sweep import Sweep
-from review.reading import EVENTS_SHOWN
+from review.own import EVENTS_SHOWN
 from tests import factories, stories
 from tests.databases import Clock
 from tests.people import browser_of
