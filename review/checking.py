@@ -15,6 +15,9 @@ LONGEST_S = 15.0
 AT_ONCE = 2
 """How many people's checks may wait for one destination: the web server has few threads."""
 
+APPEARS, AGAIN = "What is found appears here by itself.", "Try again in a moment."
+"""What to do about a check that is under way: only the page of an operation looks again by itself."""
+
 OPERATION, DESTINATION, REPEAT, DIFFERENCE = 0x74696501, 0x74696502, 0x7469650B, 0x7469650E
 CLICK = 0x7469650F
 """Our numbers among PostgreSQL's advisory locks, each with a second one for the row."""
@@ -23,7 +26,7 @@ CLICK = 0x7469650F
 @contextmanager
 def turn(operation: Operation) -> Iterator[None]:
     """Hold one of a destination's places, and this operation's own; NotNow where none is free."""
-    with _turn(operation.operation_type.destination, OPERATION, operation.pk):
+    with _turn(operation.operation_type.destination, OPERATION, operation.pk, then=APPEARS):
         yield
 
 
@@ -55,16 +58,15 @@ def one_click(command_id: uuid.UUID) -> Iterator[None]:
 
 
 @contextmanager
-def _turn(destination: Destination, what: int, number: int) -> Iterator[None]:
+def _turn(destination: Destination, what: int, number: int, *, then: str = AGAIN) -> Iterator[None]:
     """Hold them in the database session, so that they end with it, however that comes."""
     places = [destination.pk * AT_ONCE + place for place in range(AT_ONCE)]
     with ExitStack() as held:
         if not _taken(held, what, number):
-            raise NotNow("It is already being checked. What is found appears here by itself.")
+            raise NotNow(f"It is already being checked. {then}")
         if not any(_taken(held, DESTINATION, place) for place in places):
             raise NotNow(
-                f"{destination.title} is already being checked for others, and has not answered yet. "
-                "Try again in a moment."
+                f"{destination.title} is already being checked for others, and has not answered yet. {AGAIN}"
             )
         yield
 

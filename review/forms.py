@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
+from ledger.models import database_now
 from ledger.rules.approvals import OVERRIDES
 from ledger.rules.hours import is_within
 from reconcile.proposals.actions import ROLES
@@ -278,6 +279,8 @@ class SettleForm(ReasonForm):
     def clean_until(self) -> datetime:
         """Return the end of that day, in the zone of the screens."""
         day: date = self.cleaned_data["until"]
+        if day <= database_now().astimezone(zone()).date():
+            raise forms.ValidationError("Choose a day from tomorrow on.")
         return datetime.combine(day, time.max, tzinfo=zone())
 
 

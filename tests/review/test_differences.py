@@ -4,6 +4,7 @@ import re
 import uuid
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -11,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from ledger.models import Operation, database_now
 from ledger.rules.states import Outcome, State
 from reconcile.models import Finding
+from review import checking
+from review.instants import zone
 from tests.databases import Database
 from tests.people import browser_of
 from tests.reconcile.books import HELD, Books, key_of, record
@@ -66,6 +69,8 @@ def test_an_extra_one_is_taken_in_waived_or_closed_from_the_run_in_one_click_eac
     assert "Choose the last day." in post(second, "waive")
     until = f"{database_now().year + 3}-01-01"
     assert "at most 366 days" in post(second, "waive", until=until)
+    today = f"{database_now().astimezone(zone()):%Y-%m-%d}"
+    assert "Choose a day from tomorrow on." in post(second, "waive", until=today)
     day = re.search(r'name="until" type="date" required value="([^"]+)"', page(second, way="waive"))
     assert day is not None
     assert "ann waived it until" in post(second, "waive", until=day[1])
@@ -111,6 +116,20 @@ def test_above_the_limit_a_second_person_answers_under_approvals(books: Books) -
     assert browser_of("bob").post(asked, answer).status_code == 303
     assert Operation.objects.get().amount == again.amount
     assert "ann took it in, and bob agreed." in page(again)
+
+
+def test_two_who_answer_at_once_are_told_what_to_do_on_a_page_that_does_not_look_again(
+    books: Books, database: Database
+) -> None:
+    (one,) = found(books, "5000.00")
+    post(one, "close")
+    asked, answer = f"/approvals/differences/{one.decisions.get().uid}/", {"answer": "approve", "reason": ""}
+    with psycopg.connect(database.app_url) as other:
+        key = (checking.DIFFERENCE, one.pk)
+        assert other.execute("SELECT pg_try_advisory_lock(%s, %s)", key).fetchone() == (True,)
+        told = plain(browser_of("bob").post(asked, answer).content.decode())
+        assert "It is already being checked. Try again in a moment." in told
+    assert browser_of("bob").post(asked, answer).status_code == 303, "nothing was said by that"
 
 
 def test_what_an_operation_carries_leads_to_its_page(books: Books) -> None:
