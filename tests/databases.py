@@ -46,6 +46,15 @@ class Database:
             for statement in statements:
                 connection.execute(statement.encode())
 
+    @contextmanager
+    def rewriting(self, *tables: str) -> Iterator[None]:
+        """Let a test write of closed books what no run would leave: the tables' own guards are off."""
+        self.as_owner(*(f"ALTER TABLE {table} DISABLE TRIGGER USER" for table in tables))
+        try:
+            yield
+        finally:
+            self.as_owner(*(f"ALTER TABLE {table} ENABLE TRIGGER USER" for table in tables))
+
     def owned(self, statement: str, values: Sequence[object] = ()) -> psycopg.Cursor:
         """Run a short one by a connection that stays open: clocks are moved and asked often."""
         try:

@@ -97,14 +97,14 @@ def runs() -> list[str]:
     done = Run.objects.create(
         plan=plan,
         actor="schedule",
-        state="done",
         classes={str(one): nothing for one in ItemClass},
         tie={"ties": True},
         totals={"ledger": nothing, "destination": nothing, "items": 0, "unexplained_items": 0},
         digest="0" * 64,
-        **window,
+        **window | {"finished_at": None, "lease_until": NOON},
     )
     Finding.objects.create(run=done, item_class="unreadable", why="It has no id.", fingerprint="0" * 64)
+    Run.objects.update(state="done", finished_at=NOON, lease_until=None)
     failed = Run.objects.create(
         plan=plan, actor="schedule", state="failed", why_failed="It broke off.", **window
     )

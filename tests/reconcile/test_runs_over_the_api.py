@@ -70,11 +70,14 @@ def door(
 
 
 @pytest.fixture
-def http(door: tuple[httpx.Client, list[Path]], request: pytest.FixtureRequest) -> httpx.Client:
+def http(
+    door: tuple[httpx.Client, list[Path]], database: Database, request: pytest.FixtureRequest
+) -> httpx.Client:
     """The client, where no run is on record and the list is empty."""
     request.node.stash[LOGS] = door[1]
     HELD.__init__()  # type: ignore[misc]  # a fresh one for each test, where the connector finds it
-    Run.objects.all().delete()
+    with database.rewriting("reconcile_run", "reconcile_finding"):
+        Run.objects.all().delete()
     return door[0]
 
 

@@ -1,0 +1,66 @@
+"""What the database refuses about what runs have found, as SQL; frozen with its migration."""
+
+FOUND = """
+-- What a run found is written while it runs, and is never removed. Four columns move, all others stay as
+-- found: whose case it is and whether anybody has to answer it, until its own run ends; that it lives no
+-- more, and which run found it gone, once, by a later run of its plan that is at work.
+CREATE FUNCTION reconcile_finding_kept() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+DECLARE
+    own reconcile_run := (SELECT r FROM reconcile_run AS r WHERE r.id = NEW.run_id);
+    at_work boolean := own.state = 'running' AND NOT own.dry_run;
+    kept reconcile_finding := NEW;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NOT at_work OR NOT NEW.lives THEN
+            RAISE EXCEPTION 'a difference is found by a run that is at work'
+                USING ERRCODE = 'check_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    kept.case_id := OLD.case_id;
+    kept.is_open := OLD.is_open;
+    kept.lives := OLD.lives;
+    kept.gone_in_id := OLD.gone_in_id;
+    IF kept IS DISTINCT FROM OLD THEN
+        RAISE EXCEPTION 'what a run found never changes' USING ERRCODE = 'check_violation';
+    END IF;
+    IF (OLD.case_id, OLD.is_open) IS DISTINCT FROM (NEW.case_id, NEW.is_open) AND NOT at_work THEN
+        RAISE EXCEPTION 'whose case a difference is stays with the end of its run'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    IF (OLD.lives, OLD.gone_in_id) IS DISTINCT FROM (NEW.lives, NEW.gone_in_id) AND (
+        NOT OLD.lives OR NEW.lives OR NOT EXISTS (
+            SELECT FROM reconcile_run AS later
+            WHERE later.plan_id = own.plan_id AND later.state = 'running' AND NOT later.dry_run
+                AND later.id > own.id AND later.id = coalesce(NEW.gone_in_id, later.id)
+        )
+    ) THEN
+        RAISE EXCEPTION 'a difference is followed by a later run that is at work, once'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER finding_kept BEFORE INSERT OR UPDATE ON reconcile_finding
+    FOR EACH ROW EXECUTE FUNCTION reconcile_finding_kept();
+CREATE TRIGGER finding_stays BEFORE DELETE ON reconcile_finding
+    FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER finding_no_truncate BEFORE TRUNCATE ON reconcile_finding
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+
+-- A run that has ended is a record with its figures; of one at work, only what was asked for is.
+-- A dry run leaves none.
+CREATE TRIGGER run_kept BEFORE UPDATE ON reconcile_run FOR EACH ROW
+    WHEN (OLD.state <> 'running' AND OLD IS DISTINCT FROM NEW) EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER run_asked_for_stays BEFORE UPDATE ON reconcile_run FOR EACH ROW
+    WHEN ((OLD.id, OLD.uid, OLD.plan_id, OLD.actor, OLD.window_from, OLD.window_to,
+           OLD.first_day, OLD.last_day, OLD.dry_run, OLD.started_at)
+        IS DISTINCT FROM
+          (NEW.id, NEW.uid, NEW.plan_id, NEW.actor, NEW.window_from, NEW.window_to,
+           NEW.first_day, NEW.last_day, NEW.dry_run, NEW.started_at))
+    EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER run_stays BEFORE DELETE ON reconcile_run FOR EACH ROW
+    WHEN (NOT OLD.dry_run) EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER run_no_truncate BEFORE TRUNCATE ON reconcile_run
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+"""
