@@ -61,15 +61,24 @@ def forget(person: User, uid: uuid.UUID) -> str:
 def listed(person: User, chosen: Filter) -> list[Kept]:
     """Return a person's views and those that are shared, in the order of their names; one query.
 
-    Who is limited to legal entities is shown none that names another.
+    Who is limited to legal entities is shown none that names another, and none of who sees another: its name,
+    its words and its team may tell of that.
     """
-    seen = SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person")
+    seen = SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person__limit")
     here = sight.present()
     return [
         Kept(one, one.address == chosen.address, one.person_id == person.pk)
         for one in seen
-        if here is None or one.person_id == person.pk or _names_none_but(here, one.address)
+        if here is None
+        or one.person_id == person.pk
+        or (_seen_by(here, one.person) and _names_none_but(here, one.address))
     ]
+
+
+def _seen_by(here: sight.Sight, maker: User) -> bool:
+    """Say whether all that this person sees is seen here; their limit counts, not a term as an auditor."""
+    limit = getattr(maker, "limit", None)
+    return limit is not None and frozenset(limit.entities) <= (here.entities or frozenset())
 
 
 def _names_none_but(here: sight.Sight, address: str) -> bool:

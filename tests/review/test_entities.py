@@ -3,6 +3,7 @@
 That no address tells of another entity stands in `test_every_door`.
 """
 
+import html
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,7 +21,7 @@ from django.test.utils import CaptureQueriesContext
 from ledger import actions
 from ledger.models import Case, Destination, Event, Operation, OperationType, Team, database_now
 from reconcile.models import EntityLimit, Proposal
-from review import finding
+from review import finding, saved
 from review.access import NO_PART
 from review.instants import zone
 from review.models import AuditorTerm, Sample
@@ -174,6 +175,28 @@ def test_a_search_is_cut_off_behind_what_is_seen(
     limited("kim", CAPE)
     monkeypatch.setattr(finding, "SHOWN", 1)
     assert browser_of("kim").get("/find/?q=R-1")["Location"] == f"/operations/{bill.uid}/"
+
+
+def test_a_view_is_shared_with_who_sees_all_that_its_maker_saw(durban: stories.Durban) -> None:
+    """Its name, its words and its team may tell of all that its maker sees."""
+    billed(durban, 7)
+    saved.keep(person("ada"), name="Acme's", address="text=acme&owner=webshop", shared=True)
+    limited("bob", CAPE)
+    saved.keep(person("bob"), name="Cape's late", address="view=late", shared=True)
+    limited("eve", CAPE, DURBAN)
+    saved.keep(person("eve"), name="Both of ours", address="text=order", shared=True)
+    limited("kim", CAPE)
+    saved.keep(person("kim"), name="My own", address="text=bill", shared=False)
+    seen = {
+        "ann": ["Acme's", "Both of ours", "Cape's late"],
+        "eve": ["Both of ours", "Cape's late"],
+        "kim": ["Cape's late", "My own"],
+    }
+    for name, views in seen.items():
+        told = html.unescape(read(name, "/queue/"))
+        known = ("Acme's", "Both of ours", "Cape's late", "My own")
+        assert [view for view in known if view in told] == views, name
+        assert ("text=acme" in told) is (name == "ann"), name
 
 
 def test_a_limit_takes_two_and_who_has_one_keeps_no_rules(durban: stories.Durban) -> None:
