@@ -86,7 +86,7 @@
 	/* what was sent and never taken, because a sign-in had ended meanwhile, is there again after the next one;
 	   only for the same person, on the same page, in this window */
 	const KEPT = "tieout.written";
-	const who = () => first(".who")?.textContent;
+	const who = () => first("[data-who]")?.textContent;
 	const own = (form) => [...form.querySelectorAll("textarea, input:not([type=hidden], [type=file])")];
 	const typed = (field) => (field.type === "radio" || field.type === "checkbox") ? field.checked : field.value;
 
