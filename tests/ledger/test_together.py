@@ -178,3 +178,11 @@ def test_what_one_has_closed_alone_is_on_record_for_good(clock: Clock, sql: Aske
     for command in ("UPDATE ledger_decidedalone SET actor = 'bob'", "DELETE FROM ledger_decidedalone"):
         with refused("the ledger only grows"):
             sql.execute(command.encode())
+    operation = Operation.objects.get()
+    for derived in (
+        f"ledger_decidedalone (operation_id, actor) VALUES ({operation.pk}, 'bob')",
+        "ledger_settledalone (operation_type_id, actor, amount, currency) "
+        f"VALUES ({operation.operation_type_id}, 'ann', -5000, 'ZAR')",
+    ):
+        with refused("the ledger only grows"):
+            sql.execute(f"INSERT INTO {derived}".encode())
