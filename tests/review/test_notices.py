@@ -110,6 +110,18 @@ def test_what_is_given_or_names_a_person_stands_under_their_bell_until_it_is_rea
     assert "bob handed over to you" in shown, "what was read stays to be seen"
     with pytest.raises(IntegrityError, match="follow from events"), transaction.atomic():
         Notice.objects.update(count=9)
+    for taken in ({"read_at": None}, {"read_at": until}):
+        with pytest.raises(IntegrityError, match="follow from events"), transaction.atomic():
+            Notice.objects.exclude(read_at=None).update(**taken)
+    with pytest.raises(IntegrityError, match="stays for its time"), transaction.atomic():
+        Notice.objects.unread()[0].delete()
+    durban.clock.advance(6 * DAY)
+    Notice.objects.unread().update(read_at=until - timedelta(days=9))
+    with pytest.raises(IntegrityError, match="stays for its time"), transaction.atomic():
+        Notice.objects.order_by("-pk")[0].delete()
+    durban.clock.advance(100 * DAY)
+    outbox.forget_old()
+    assert not Notice.objects.exists(), "what was read, after its time"
 
 
 def test_one_digest_a_day_says_counts_and_links_and_nothing_else(durban: stories.Durban, post: Post) -> None:
@@ -141,6 +153,12 @@ def test_one_digest_a_day_says_counts_and_links_and_nothing_else(durban: stories
         assert not any(word in said for said in (str(letter), str(post.got[1]), held)), word
     with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
         Message.objects.update(lines=[])
+    assert {one.state for one in Message.objects.all()} == {"delivered"}
+    with pytest.raises(IntegrityError, match="stays for its time"), transaction.atomic():
+        Message.objects.all().delete()
+    durban.clock.advance(100 * DAY)
+    outbox.forget_old()
+    assert not Message.objects.exists()
 
 
 @pytest.mark.parametrize(
