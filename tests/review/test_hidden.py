@@ -9,7 +9,7 @@ from ledger.actions import revealing
 from ledger.models import Event, Operation
 from review.access import NO_REVEAL
 from tests import stories
-from tests.people import browser_of
+from tests.people import browser_of, person
 
 
 def asks(
@@ -31,7 +31,11 @@ def test_one_value_is_shown_in_one_answer_and_told_without_it(
         answer = asks("bob", operation, command_id=click)
         assert hidden in answer.content.decode() and "no-store" in answer["Cache-Control"]
     told = Event.objects.get(kind="revealed")
-    assert (told.actor, told.reason, told.data) == ("bob", "Acme asked.", {"path": "total"})
+    assert (told.actor, told.reason, told.data) == (
+        "bob",
+        "Acme asked.",
+        {"path": "total", "account": person("bob").pk},
+    )
     assert told.operation == operation and durban.again(operation).revision == operation.revision
     assert "looked at a hidden field: total" in browser_of("vic").get("/trail/").content.decode()
     assert '"1234.56"' not in browser_of("bob").get(f"/operations/{operation.uid}/evidence/").content.decode()
@@ -43,6 +47,9 @@ def test_one_value_is_shown_in_one_answer_and_told_without_it(
     assert hidden in asks("ira", operation).content.decode(), "an auditor, for their term"
     monkeypatch.setattr(revealing, "MOST", 2)
     assert hidden in asks("bob", operation).content.decode()
-    over = asks("bob", operation).content.decode()
+    bob = person("bob")
+    bob.username = "robert"
+    bob.save(update_fields=["username"])
+    over = asks("robert", operation).content.decode()
     assert hidden not in over and "2 hidden values within a day" in over
     assert Event.objects.filter(kind="revealed").count() == 3
