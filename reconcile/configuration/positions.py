@@ -5,6 +5,9 @@ import tomllib
 
 from reconcile.configuration.wrongs import Path
 
+MOST_LEVELS = 20
+"""How deep a value may lie: each name of its path is one level, and each place in an array."""
+
 _SPACE = re.compile(r"[ \t]*")
 _FILLER = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -19,9 +22,20 @@ _TEXT = re.compile(
 _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
+class TooDeep(ValueError):
+    """A value lies deeper than MOST_LEVELS; `line` says where."""
+
+    def __init__(self, line: int) -> None:
+        self.line = line
+        super().__init__(f"line {line}")
+
+
 def positions(text: str) -> dict[Path, int]:
-    """Return the line (from 1) of every table, array and value of a text that `tomllib` has read."""
-    return _Scanner(text).scan()
+    """Return the line (from 1) of every table, array and value of a text that `tomllib` has read.
+
+    Raises TooDeep.
+    """
+    return _Scanner(text.replace("\r\n", "\n")).scan()  # as `tomllib` reads it
 
 
 class _Scanner:
@@ -65,6 +79,8 @@ class _Scanner:
         self._value(self._record(prefix, names, line))
 
     def _value(self, path: Path) -> None:
+        if len(path) > MOST_LEVELS:
+            raise TooDeep(self._line())
         self._skip(_SPACE)
         opening = self.text[self.at]
         if opening == "[":
@@ -111,6 +127,8 @@ class _Scanner:
             self.at += 1
 
     def _record(self, path: Path, names: list[str], line: int) -> Path:
+        if len(path) + len(names) > MOST_LEVELS:
+            raise TooDeep(line)
         for name in names:
             path = (*path, name)
             self.lines.setdefault(path, line)

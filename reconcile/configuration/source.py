@@ -2,16 +2,21 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from reconcile.configuration.positions import positions
+from reconcile.configuration.positions import MOST_LEVELS, TooDeep, positions
 from reconcile.configuration.wrongs import Path, Refused, Wrong
 
 MAX_BYTES = 1024 * 1024
 MOST_SYNTAX_ERRORS = 50
+MOST_DOTS = 200
+"""On one line: to read names that are joined by dots takes time and memory by the square of their number."""
+LARGEST = 2**63 - 1
+"""What TOML promises of whole numbers; a longer one has no end in time, or no way into words."""
 
 _PLACE = re.compile(
     r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$", re.DOTALL
@@ -48,20 +53,96 @@ def read(file: FilePath) -> Source:
 
 
 def parsed(name: str, text: str) -> Source:
-    """Read a file's text; what is not TOML is kept aside. Raises Refused where it is nested too deeply."""
+    """Read a file's text; what is not TOML is kept aside. Raises Refused where it goes beyond a limit."""
     lines = text.split("\n")
-    wrongs: list[Wrong] = []
+    if wrongs := list(_dotted(lines)):
+        raise Refused(wrongs)
     while True:
         try:
             readable = "\n".join(lines)
-            return Source(name, tomllib.loads(readable), positions(readable), tuple(wrongs), text)
+            data = tomllib.loads(readable)
+            places = positions(readable)
         except RecursionError:
-            raise Refused([Wrong("The file is nested too deeply.", "Write flat sections.")]) from None
+            raise Refused([_too_deep(_deep(lines))]) from None
+        except TooDeep as error:
+            raise Refused([_too_deep(error.line)]) from None
         except tomllib.TOMLDecodeError as error:
             wrong = _not_toml(error, lines)
             wrongs.append(wrong)
             if len(wrongs) == MOST_SYNTAX_ERRORS or not _left_out(wrong, lines):
                 return Source(name, {}, {}, tuple(wrongs), text)
+        except ValueError:  # of a number with more digits than are ever read
+            raise Refused([*wrongs, _too_large(line=_unread(lines))]) from None
+        else:
+            read = Source(name, data, places, tuple(wrongs), text)
+            if beyond := read.located(_beyond(read)):
+                raise Refused([*wrongs, *beyond])
+            return read
+
+
+def _too_large(path: Path = (), line: int | None = None) -> Wrong:
+    return Wrong(
+        "This number is too large.", f"Write one from -{LARGEST} to {LARGEST}.", path=path, line=line
+    )
+
+
+def _too_deep(line: int) -> Wrong:
+    return Wrong(
+        f"The file is nested too deeply: {MOST_LEVELS} levels at most.", "Write flat sections.", line=line
+    )
+
+
+def _dotted(lines: list[str]) -> Iterator[Wrong]:
+    """Name lines with so many dots that they are not to be read at all."""
+    for number, line in enumerate(lines, start=1):
+        if line.count(".") > MOST_DOTS:
+            yield Wrong(
+                f"More than {MOST_DOTS} dots stand on this line.", "Spread it over lines.", line=number
+            )
+
+
+def _deep(lines: list[str]) -> int:
+    """Return the line on which more is open than may be, counted as if no text held a bracket."""
+    depth = 0
+    for number, line in enumerate(lines, start=1):
+        opened = sum(map(line.count, "[{"))
+        if depth + opened > MOST_LEVELS:
+            return number
+        depth = max(0, depth + opened - sum(map(line.count, "]}")))
+    return _last(lines)
+
+
+def _unread(lines: list[str]) -> int:
+    """Return the line at which reading, from the top, ends with something else than a fault of syntax."""
+
+    def ends(number: int) -> bool:
+        try:
+            tomllib.loads("\n".join(lines[:number]))
+        except tomllib.TOMLDecodeError:
+            return False
+        except ValueError:
+            return True
+        return False
+
+    return bisect_left(range(1, len(lines)), True, key=ends) + 1
+
+
+def _beyond(read: Source) -> Iterator[Wrong]:
+    """Name what TOML can say and nothing here can hold: endless numbers, and the character zero."""
+    rest: list[tuple[Path, Any]] = [((), read.data)]
+    while rest:
+        path, value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(((*path, name), inner) for name, inner in value.items())
+            for name in (name for name in value if "\0" in name):
+                line = read.lines.get((*path, name))
+                yield Wrong("This name holds the character zero.", "Leave it out.", line=line)
+        elif isinstance(value, list):
+            rest.extend(((*path, index), inner) for index, inner in enumerate(value))
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            yield _too_large(path=path)
+        elif isinstance(value, str) and "\0" in value:
+            yield Wrong("This text holds the character zero.", "Leave it out.", path=path)
 
 
 def _text(file: FilePath) -> str:

@@ -81,6 +81,26 @@ def test_every_wrong_line_is_named_with_what_to_do(books: Books) -> None:
     assert "is not UTF-8" in said(sent("read", text="", file=file))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"x = {'9' * 5000}", "too large"),
+        (f"x = 0x{'f' * 5000}", "too large"),
+        (f"{'.'.join(['a'] * 2000)} = 1", "More than 200 dots"),
+        (f"[{'.'.join(['a'] * 21)}]", "20 levels at most"),
+        (f"x = {'[' * 3000}{']' * 3000}", "20 levels at most"),
+        (f"x = {'[' * 21}{']' * 21}", "20 levels at most"),
+        ('x = "\\u0000"', "the character zero"),
+        ('"\\u0000" = 1', "the character zero"),
+        ("x = 1\r\r\ny = 1", "x is not known here"),
+    ],
+    ids=["nines", "hex", "dots", "header", "arrays", "few arrays", "zero", "zero name", "ends of lines"],
+)
+def test_any_text_is_answered_as_a_file_with_a_wrong_line(books: Books, text: str, words: str) -> None:
+    page = said(sent("read", text=f"# first\n{text}"))
+    assert words in page and "line 2" in page
+
+
 def test_an_uploaded_file_counts_before_what_is_written_and_others_are_told_why_not(books: Books) -> None:
     file = SimpleUploadedFile("rules.toml", TEXT.replace("20m", "25m").encode())
     assert "25m" in said(sent("read", text=TEXT, file=file))
