@@ -4,6 +4,7 @@ That no address tells of another entity stands in `test_every_door`.
 """
 
 import html
+import re
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -24,7 +25,7 @@ from reconcile.models import EntityLimit, Proposal
 from review import finding, saved
 from review.access import NO_PART
 from review.instants import zone
-from review.models import AuditorTerm, Sample
+from review.models import AuditorTerm, Bulk, Sample
 from review.sights import Middleware
 from tests import stories
 from tests.people import audits, browser_of, limited, person
@@ -197,6 +198,30 @@ def test_a_view_is_shared_with_who_sees_all_that_its_maker_saw(durban: stories.D
         known = ("Acme's", "Both of ours", "Cape's late", "My own")
         assert [view for view in known if view in told] == views, name
         assert ("text=acme" in told) is (name == "ann"), name
+
+
+def test_groups_and_what_is_done_with_many_hold_what_is_seen_alone(durban: stories.Durban) -> None:
+    """All of a filter, or rows that were ticked: another entity's neither counts nor is taken along."""
+    own = billed(durban, 7)
+    others = durban.absent(480), durban.absent(481)
+    limited("kim", CAPE)
+    kim, picked = browser_of("kim"), [str(one.uid) for one in (own, *others)]
+    grouped = read("kim", "/queue/?view=open&group=cause")
+    assert "Cape Books" in grouped and not re.search(r"Durban|ZAR|1 240|3 720", grouped)
+    assert "Durban" in read("bob", "/queue/?view=open&group=cause")
+    for which in ({"which": "all", "view": "open"}, {"pick": picked}):
+        assert kim.post("/bulk/freeze/", {"action": "check", **which}).status_code == 303
+        frozen = Bulk.objects.latest("pk")
+        assert [item.operation for item in frozen.items.all()] == [own] and frozen.frozen == 1, which
+        given = kim.post("/bulk/freeze/", {"action": "give", **which}).content.decode()
+        assert "Bill 7" in given and not re.search(r"Order 48|finance", given), which
+    cases = [str(one.cases.get().uid) for one in (own, *others)]
+    form = {"chosen": cases, "listed": cases, "to": "team:finance", "note": "x", "command_id": uuid.uuid4()}
+    assert "finance" not in kim.post("/bulk/give/", form).content.decode(), "no such team is seen"
+    assert kim.post("/bulk/give/", {**form, "to": "person:kim"}).status_code == 303
+    assert [one.cases.get().assignee for one in (own, *others)] == ["kim", "", ""]
+    mixed = browser_of("bob").post("/bulk/freeze/", {"action": "check", "pick": picked})["Location"]
+    assert kim.get(mixed).status_code == 404 and mixed not in read("kim", "/bulk/")
 
 
 def test_a_limit_takes_two_and_who_has_one_keeps_no_rules(durban: stories.Durban) -> None:
