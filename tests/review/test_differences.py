@@ -2,6 +2,8 @@
 
 import re
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -15,6 +17,7 @@ from reconcile.models import Finding
 from review import checking
 from review.instants import zone
 from tests.databases import Database
+from tests.ledger.sessions import in_thread, until_somebody_waits
 from tests.people import browser_of
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.review.test_runs import plain
@@ -130,6 +133,20 @@ def test_two_who_answer_at_once_are_told_what_to_do_on_a_page_that_does_not_look
         told = plain(browser_of("bob").post(asked, answer).content.decode())
         assert "It is already being checked. Try again in a moment." in told
     assert browser_of("bob").post(asked, answer).status_code == 303, "nothing was said by that"
+
+
+def test_the_same_click_twice_at_once_is_answered_alike(books: Books, database: Database) -> None:
+    (one,) = found(books, "100.00")
+    form = {"way": "take_in", "reason": "Theirs.", "command_id": str(uuid.uuid4())}
+    clients = [browser_of("ann"), browser_of("ann")]
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(database.app_url) as other:
+        key = (checking.CLICK, uuid.UUID(form["command_id"]).int % 2**31)
+        other.execute("SELECT pg_advisory_lock(%s, %s)", key)
+        running = [in_thread(partial(each.post, address(one), form), pool) for each in clients]
+        until_somebody_waits(database, running[1], count=2)
+        other.close()
+        assert [each.result(60).status_code for each in running] == [303, 303]
+    assert one.decisions.count() == Operation.objects.count() == 1
 
 
 def test_what_an_operation_carries_leads_to_its_page(books: Books) -> None:
