@@ -40,7 +40,8 @@ def assign(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 def _assigned(request: HttpRequest, case: Case, form: AssignForm) -> str:
     given = {**form.cleaned_data, "to": form.cleaned_data["to"] or ""}
     if not handing.assign(case, person=person(request), **given):
-        return f"{cases.subject(case).name}: it is theirs already; nothing was changed."
+        what = "it is theirs already" if given["to"] else "choose a person, or another team"
+        return f"{cases.subject(case).name}: {what}; nothing was changed."
     name = cases.subject(case).name
     return (
         f"{name}: it is {given['to']}’s now." if given["to"] else f"{name}: its team’s now, and nobody’s yet."
