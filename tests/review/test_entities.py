@@ -167,9 +167,9 @@ def test_a_search_is_cut_off_behind_what_is_seen(
     durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of Durban's have seen a record called as Cape's is: theirs do not crowd hers out."""
-    bill = billed(durban, 7)
-    for operation in (durban.absent(480), durban.absent(481), bill):
-        look = operation.lookups.first() or durban.absent(482).lookups.get()
+    theirs = [durban.absent(480), durban.absent(481)]
+    bill, look = billed(durban, 7), theirs[0].lookups.get()
+    for operation in (*theirs, bill):
         look.pk, look.uid, look.operation, look.records = None, uuid.uuid4(), operation, [{"id": "R-1"}]
         look.verdict, look.proof = "one_match", False
         look.save(force_insert=True)

@@ -61,6 +61,7 @@ from tests.people import ROLES, audits, browser_of, limited, person
 from tests.receivers import hooked, receiving
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_histories import MONDAY, here, written
+from tests.review.test_entities import CAPE, DURBAN, billed
 
 SIGNED_OUT, SWITCHED_OFF, NO_ROLE = "signed out", "off", "nora"
 EVERYBODY = (SIGNED_OUT, SWITCHED_OFF, NO_ROLE, "vic", "ann", "bob", "ada", "ira")
@@ -633,7 +634,6 @@ OF_PEOPLE = (
     "access/auditors/<int:pk>/",
 )
 """What names a person, or what is theirs, and no entity."""
-CAPE, DURBAN = "Cape Trading (Pty) Ltd", "Durban Trading (Pty) Ltd"
 DURBANS = re.compile(
     r"Durban|Acme|Order \d|INV-\d|invoice\.create|reminder\.send|ZAR|webshop|finance"
     r"|account is closed|Passed on|passed it on|given up;|gave you"
@@ -706,6 +706,7 @@ def busy(place: Place) -> None:
     actions.end(closed.pk, actor="bob", reason="Acme knows.", command_id=uuid.uuid4())
     place.clock.advance(5 * 3600)
     assert [actions.escalate(uid) for uid in actions.overdue()] == [True]
+    billed(place.durban, 7)  # who sees nothing at all is shown how to begin
     failing = Channel.objects.create(name="chat:finance", failures=3, failing_since=place.clock.now())
     Message.objects.create(channel=failing, lines=[["1 item", "/"]], state="given_up", due_at=None)
 

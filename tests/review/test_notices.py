@@ -241,6 +241,49 @@ def test_an_address_that_is_refused_holds_nobody_else_up(durban: stories.Durban,
     assert (waiting.state, waiting.words) == ("dropped", "A newer digest has taken its place.")
 
 
+def test_a_digest_that_breaks_keeps_nobody_waiting_and_what_was_given_up_ends(
+    durban: stories.Durban, post: Post, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    durban.clock.set(MONDAY)
+    ann, eve = reached("ann"), reached("eve")
+    Reader.objects.create(person=ann, digest_due_at=MONDAY)
+    Reader.objects.create(person=eve, digest_due_at=MONDAY + timedelta(seconds=1))
+    actions.assign(of(durban.absent(483)).uid, actor="bob", to="eve")
+    durban.clock.set(MONDAY + timedelta(minutes=2))
+    real = digest.lines
+
+    def lines(person: User, now: datetime) -> list[digest.Line]:
+        if person == ann:
+            raise RuntimeError("a fault")
+        return real(person, now)
+
+    monkeypatch.setattr(digest, "lines", lines)
+    assert sweep() == 1 and post.to == ["eve@example.com"]
+    late = Reader.objects.filter(person=ann, digest_due_at__gt=MONDAY + timedelta(hours=1))
+    assert late.exists(), "later, not every time"
+    Message.objects.update(state="given_up", due_at=None, delivered_at=None)
+    assert "1 could not be told by mail or chat" in page("vic")
+    durban.clock.advance(DAY)
+    assert sweep() == 1
+    assert "could not be told by mail" not in page("vic"), "what came next says all that waits"
+    durban.clock.advance(settings.DELIVERIES_DAYS * DAY + DAY)
+    outbox.forget_old()
+    assert not Message.objects.exists()
+
+
+def test_who_asked_is_not_told_that_their_own_request_is_overdue(durban: stories.Durban) -> None:
+    durban.invoice.review = {"due": "4h", "four_eyes_above": {"ZAR": "10.00"}}
+    durban.invoice.save(update_fields=["review"])
+    operation = durban.blind(318, "18400.00")
+    said: dict[str, Any] = {"reason": "Seen.", "command_id": uuid.uuid4(), "reference": "INV-7"}
+    for name in ("bob", "eve"):
+        person(name)
+    actions.attest(operation.pk, actor="bob", **said)
+    durban.clock.set(operation.approvals.get().due_at)
+    assert actions.escalate_ask(operation.pk)
+    assert [one.person.username for one in Notice.objects.filter(kind="overdue")] == ["eve"]
+
+
 @pytest.fixture
 def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     with receiving() as found:
