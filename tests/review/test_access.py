@@ -102,6 +102,7 @@ def test_what_each_role_may_do(database: Database) -> None:
         "eve": [*rights[:18], "certify", "reveal"],
         "kim": [*rights[:18], "certify", "reveal"],
         "vic": ["look"],
+        "dan": ["look"],
         "ada": [
             "look",
             "reconcile",

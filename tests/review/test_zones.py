@@ -51,7 +51,7 @@ def test_a_zone_that_is_not_known_is_neither_kept_nor_in_the_way(durban: stories
 
 def test_signing_out_is_two_clicks_from_every_page(durban: stories.Durban) -> None:
     ann = browser_of("ann")
-    assert '<a class="who" href="/you/">' in said(ann.get("/queue/"))
+    assert '<a class="who" data-who href="/you/">' in said(ann.get("/queue/"))
     assert '<form method="post" action="/accounts/logout/">' in said(ann.get("/you/"))
 
 
