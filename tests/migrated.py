@@ -17,6 +17,7 @@ from config.environment import ROOT
 MADE_OF = (
     "*/migrations/*.py",
     "*/sql/*.sql",
+    "*/**/guards.py",
     "ledger/rules/*.py",
     "*/models*/**/*.py",
     "config/*.py",

@@ -142,7 +142,9 @@ def _beyond(read: Source) -> Iterator[Wrong]:
         elif isinstance(value, int) and abs(value) > LARGEST:
             yield _too_large(path=path)
         elif isinstance(value, str) and "\0" in value:
-            yield Wrong("This text holds the character zero.", "Leave it out.", path=path)
+            yield Wrong(
+                "This text holds a control character, the character zero.", "Leave it out.", path=path
+            )
 
 
 def _text(file: FilePath) -> str:

@@ -92,7 +92,7 @@ def test_every_wrong_line_is_named_with_what_to_do(books: Books) -> None:
         (f"x = {'[' * 21}{']' * 21}", "20 levels at most"),
         ('x = "\\u0000"', "the character zero"),
         ('"\\u0000" = 1', "the character zero"),
-        ("x = 1\r\r\ny = 1", "x is not known here"),
+        ("x = 1\r\r\ny = 1", "x is not a section of this file"),
     ],
     ids=["nines", "hex", "dots", "header", "arrays", "few arrays", "zero", "zero name", "ends of lines"],
 )
