@@ -27,12 +27,13 @@ WRITE = """
 
 def test_49_a_chain_that_sixty_four_write_at_once_neither_forks_nor_misses_one(database: Database) -> None:
     """Numbers are given before they commit: what was slow to commit is under a seal all the same."""
-    begun = threading.Barrier(WRITERS + 2)
+    begun, sealed = threading.Barrier(WRITERS + 2), threading.Event()
 
     def write(number: int) -> None:
         with closing(psycopg.connect(database.app_url)) as connection:
             begun.wait()
             for turn in range(4):
+                assert turn < 3 or sealed.wait(60), "it was sealed while they wrote"
                 connection.execute(WRITE, [f"{number} begins {turn}."])
                 connection.execute("SELECT pg_sleep(%s)", [0.002 * ((number * 7 + turn) % 13)])
                 connection.execute(WRITE, [f"{number} ends {turn}."])
@@ -41,7 +42,8 @@ def test_49_a_chain_that_sixty_four_write_at_once_neither_forks_nor_misses_one(d
     def seal() -> None:
         begun.wait()
         while any(writer.is_alive() for writer in writers):
-            audit.seal()
+            if audit.seal() is not None:
+                sealed.set()
         connections.close_all()
 
     writers = [threading.Thread(target=write, args=[number]) for number in range(WRITERS)]
@@ -54,7 +56,7 @@ def test_49_a_chain_that_sixty_four_write_at_once_neither_forks_nor_misses_one(d
     found = audit.verify()
     assert last is not None and (found.faults, found.left) == ([], 0)
     assert found.events == Event.objects.count() == WRITERS * 8 - 32
-    assert found.seals > 2, "it was sealed while they wrote"
+    assert found.seals > 1, "it was sealed while they wrote"
 
 
 def trail(*, seals: int = 3) -> list[Event]:
