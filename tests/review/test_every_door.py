@@ -635,7 +635,7 @@ OF_PEOPLE = (
 )
 """What names a person, or what is theirs, and no entity."""
 DURBANS = re.compile(
-    r"Durban|Acme|Order \d|INV-\d|invoice\.create|reminder\.send|ZAR|webshop|finance"
+    r"Durban|Acme|Order \d|INV-\d|invoice\.create|reminder\.send|\bZAR\b|webshop|finance"
     r"|account is closed|Passed on|passed it on|given up;|gave you"
 )
 """What stands on pages that tell of what belongs to Durban."""
