@@ -27,7 +27,7 @@ from django.db.models.functions import Abs, Coalesce, NullIf
 from ledger.models import Operation
 from reconcile import findings, reports
 from reconcile.classes import ItemClass
-from reconcile.differences.models import Decision, Way
+from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run
 from review import amounts, instants, wording
 from review.ages import Ages, Part
@@ -307,15 +307,11 @@ def waived(run: Run, now: datetime) -> dict[int, Decision]:
     found = run.findings.filter(is_open=True).annotate(
         at=at, name=Coalesce(NullIf("reference", Value("")), "fingerprint")
     )
-    mine = Decision.objects.filter(
-        Q(ended_at=None) | Q(ended_at__gt=OuterRef("at")),
+    mine = Decision.objects.waivers(OuterRef("at")).filter(
         plan=run.plan_id,
-        way=Way.WAIVE,
         name=OuterRef("name"),
         item_class=OuterRef("item_class"),
         fingerprint=OuterRef("fingerprint"),
-        in_force_at__lte=OuterRef("at"),
-        until__gt=OuterRef("at"),
     )
     pairs = found.annotate(waiver=Subquery(mine.order_by("-pk").values("pk")[:1])).exclude(waiver=None)
     by_finding = dict(pairs.values_list("pk", "waiver"))
