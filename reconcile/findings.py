@@ -107,11 +107,11 @@ def _of_operation(run: Run, line: Record, groups: Groups) -> Finding:
     assert operation is not None  # every line of the ledger has one: a constraint
     operation.operation_type = run.plan.operation_type
     amount, currency = line.amount, line.currency
-    if pair is not None and pair.amount is not None and amount is not None:
-        if line.item_class in (ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER):
-            amount = abs(pair.amount - amount)
-        elif line.item_class == ItemClass.UNEXPECTED:
+    if pair is not None and pair.amount is not None:
+        if line.item_class == ItemClass.UNEXPECTED:
             amount, currency = pair.amount, pair.currency
+        elif line.item_class in (ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER) and amount is not None:
+            amount = abs(pair.amount - amount)
     return _finding(
         run,
         line.item_class,

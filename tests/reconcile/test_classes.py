@@ -158,3 +158,14 @@ def test_a_finding_says_what_is_there_and_what_was_meant(listed: Books) -> None:
     ]
     assert "720.00" in finding.why
     assert "100.00" in finding.why
+
+
+def test_what_is_there_all_the_same_counts_by_what_is_there(listed: Books) -> None:
+    """Nobody said how much was meant: the money stands there all the same."""
+    listed.claimed("1", Outcome.REJECTED, amount=None)
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    run, (finding,) = listed.run()
+    assert (finding.item_class, finding.currency) == ("unexpected_at_destination", "ZAR")
+    assert finding.amount == 100
+    assert run.classes["unexpected_at_destination"]["amounts"] == {"ZAR": "100.00"}
+    adds_up(run)

@@ -1,0 +1,396 @@
+"""What a run has to say of a world, by its plain facts: slow, obvious, and in no word taken from the SQL.
+
+It is written from what people are promised (docs/reconciliation.md): each item in one class, asked in their
+order; amounts are whole minor units. What is not compared yet, contents and a source, has no class here.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time
+from fractions import Fraction
+from zoneinfo import ZoneInfo
+
+from tests.reconcile.worlds import DECIMALS, NOW, Meant, Order, Rules, There
+
+CHECKS_MAX, BLIND_MAX = 200, 3
+"""A run checks so many absent operations, and stops after so many in a row that could not be looked up."""
+STANDING = ("done", "pending")
+IN_ORDER = ("matched", "in_flight", "out_of_scope")
+
+Sum = tuple[int, int]
+"""How many, and how much in minor units."""
+NOTHING: Sum = (0, 0)
+
+
+@dataclass(frozen=True)
+class Item:
+    """An operation or a record, its class, and what it is compared with."""
+
+    side: str
+    reference: str
+    id: str
+    item_class: str
+    """Of a record that is compared with an operation: nothing, for the item is the operation's."""
+    other: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What somebody has to explain."""
+
+    item_class: str
+    reference: str
+    items: int
+    amount: int | None
+    currency: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A class in one currency: its items, and what they hold on either side."""
+
+    items: int = 0
+    ledger: Sum = NOTHING
+    destination: Sum = NOTHING
+
+
+@dataclass
+class Judged:
+    """All that a run says."""
+
+    items: Counter[Item] = field(default_factory=Counter)
+    differences: Counter[Difference] = field(default_factory=Counter)
+    ledger: dict[str, Sum] = field(default_factory=dict)
+    destination: dict[str, Sum] = field(default_factory=dict)
+    lines: dict[tuple[str, str], Line] = field(default_factory=lambda: defaultdict(Line))
+    """By class and currency."""
+    reversed: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
+    """By reference and currency: how many records, what was too much of them, and what is left."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An order as a run comes to know it: what it holds of it, and what a check has said."""
+
+    order: Order
+    held: tuple[There, ...]
+    checked: str = ""
+
+
+def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
+    """Judge all orders of a run."""
+    known = [Known(order, tuple(one for one in order.there if not one.late)) for order in orders]
+    known = _checked(rules, known)
+    judged = Judged()
+    for one in known:
+        _judge_order(rules, one, judged)
+    judged.ledger, judged.destination = _totals(rules, known)
+    return judged
+
+
+def key_of(order: Order) -> str:
+    """Return the reference that an order's records carry."""
+    return {"key": order.name, "drill": f"drill/0123456789ab/{order.name}", "nothing": ""}[order.carries]
+
+
+def id_of(order: Order, record: There) -> str:
+    """Return a record's id, as far as it can be read."""
+    return "" if record.trouble == "id" else f"INV-{order.name.partition('/')[0]}-{record.number}"
+
+
+def amount_of(record: There) -> int | None:
+    """Return a record's amount, if it can be read: without its currency no amount can."""
+    return None if record.trouble in ("amount", "currency") else record.amount
+
+
+def currency_of(record: There) -> str:
+    """Return the currency that a record counts in."""
+    return "" if amount_of(record) is None else record.currency
+
+
+def stands(record: There) -> bool:
+    """Say whether it is neither reversed nor declined; a status that cannot be read does not say so."""
+    return record.trouble == "status" or record.standing in STANDING
+
+
+# What is of this run
+
+
+def of_window(rules: Rules, moment: datetime | date | None) -> bool:
+    """Say whether what was made then is of the window; what tells no time is of every window."""
+    if moment is None:
+        return True
+    if isinstance(moment, datetime):
+        return rules.window_from <= moment < rules.window_to
+    return rules.days[0] <= moment <= rules.days[1]
+
+
+def meant_here(rules: Rules, order: Order) -> bool:
+    """Say whether its operation was accepted in the window."""
+    return order.meant is not None and of_window(rules, order.meant.accepted)
+
+
+def in_grace(rules: Rules, meant: Meant) -> bool:
+    """Say whether it is too early to miss it."""
+    since = NOW - rules.grace
+    if meant.accepted > since or (meant.tried is not None and meant.tried > since):
+        return True
+    if not meant.after or meant.state != "pending" or meant.held:
+        return False
+    return meant.due > since if meant.due is not None else _goes_on(meant)
+
+
+def _goes_on(meant: Meant) -> bool:
+    """Say whether what it waits for goes on by itself."""
+    for first in meant.after:
+        if first.held or (first.state == "failed" and not first.permitted):
+            return False
+        if first.state != "pending":
+            return True
+    return True
+
+
+# Which record is compared
+
+
+def compared(rules: Rules, order: Order, held: Sequence[There]) -> There | None:
+    """Of all under one reference: one that stands, else any; the operation's own, else the earliest."""
+    if not held or not key_of(order):
+        return None
+    readable = [one for one in held if not one.trouble]
+    among = (
+        [one for one in readable if stands(one)] or readable or [one for one in held if stands(one)] or held
+    )
+    own = [one for one in among if one.own and order.meant is not None]
+    return own[0] if own else min(among, key=lambda one: (_when(rules, one), one.late, one.number))
+
+
+def _when(rules: Rules, record: There) -> datetime:
+    """Return when it was made: a day begins with its midnight, and what tells no time comes last."""
+    made = record.made
+    if made is None:
+        return datetime.max.replace(tzinfo=UTC)
+    if isinstance(made, datetime):
+        return made
+    return datetime.combine(made, time.min, tzinfo=ZoneInfo(rules.zone)).astimezone(UTC)
+
+
+# Its class
+
+
+def class_of_operation(rules: Rules, known: Known) -> str:
+    """Return the class of an operation of the window."""
+    meant, record = known.order.meant, compared(rules, known.order, known.held)
+    assert meant is not None
+    dropped = meant.cancelled or (meant.corrected and meant.state == "failed")
+    if meant.state == "running":
+        return "in_flight"
+    if record is None:
+        if dropped:
+            return "out_of_scope"
+        if in_grace(rules, meant) and meant.state != "failed":
+            return "in_flight"
+        return "missing_at_destination" if known.checked == "absent" else "uncertain"
+    if record.trouble:
+        return "unreadable"
+    if not stands(record):
+        return "out_of_scope" if dropped else "status_differs"
+    if meant.state in ("failed", "pending"):
+        return "unexpected_at_destination"
+    return _apart(rules, meant, record)
+
+
+def _apart(rules: Rules, meant: Meant, record: There) -> str:
+    if meant.amount is not None:
+        if meant.currency != record.currency:
+            return "currency_differs"
+        apart = record.amount - meant.amount
+        if abs(apart) > (rules.tolerance or {}).get(meant.currency, 0):
+            return "amount_over" if apart > 0 else "amount_under"
+    if record.standing == "pending":
+        if meant.state == "completed":
+            return "status_differs"
+        return "uncertain" if meant.held else "in_flight"
+    return "matched"
+
+
+def class_of_record(rules: Rules, known: Known, record: There) -> str:
+    """Return the class of a record that is not compared with an operation of the window."""
+    order = known.order
+    if not of_window(rules, record.made) and not meant_here(rules, order):
+        return "out_of_scope"
+    if order.carries == "drill":
+        return "out_of_scope"
+    if record.trouble or order.carries == "nothing":
+        return "unreadable"
+    if not stands(record) and not left_of(record):
+        return "out_of_scope"
+    if record is not compared(rules, order, known.held):
+        return "duplicate_at_destination"
+    if order.meant is None or order.meant.state in ("failed", "pending"):
+        return "unexpected_at_destination"
+    return "out_of_scope"
+
+
+# What was reversed
+
+
+def is_reversed(record: There) -> bool:
+    """Say whether its reversal is done and the list bears that out, wholly or in part."""
+    by = record.reversal
+    if by is None or by.state != "completed" or by.corrected:
+        return False
+    return not stands(record) or left_of(record) != 0
+
+
+def left_of(record: There) -> int:
+    """Return what is left of what was reversed in part; nothing where all of it was, or nothing."""
+    by, listed = record.reversal, amount_of(record)
+    if (
+        by is None
+        or by.state != "completed"
+        or by.corrected
+        or listed is None
+        or record.currency != by.currency
+    ):
+        return 0
+    return listed if 0 < listed < by.amount or by.amount < listed < 0 else 0
+
+
+# Absence is checked
+
+
+def _checked(rules: Rules, known: list[Known]) -> list[Known]:
+    """Ask about what the list does not hold, the largest first, as long as anything is answered."""
+    if not rules.asks:
+        return known
+    absent = [one for one in known if _is_absent(rules, one)]
+    said: dict[str, Known] = {}
+    blind = 0
+    for one in sorted(absent, key=_largest_first)[:CHECKS_MAX]:
+        late = tuple(record for record in one.order.there if record.late)
+        assert one.order.meant is not None
+        answer = "found" if late else one.order.meant.answer
+        said[one.order.name] = replace(one, held=late, checked=answer)
+        blind = blind + 1 if answer == "blind" else 0
+        if blind == BLIND_MAX:
+            break
+    return [said.get(one.order.name, one) for one in known]
+
+
+def _is_absent(rules: Rules, one: Known) -> bool:
+    if one.held or not meant_here(rules, one.order):
+        return False
+    return class_of_operation(rules, one) == "uncertain"
+
+
+def _largest_first(one: Known) -> tuple[bool, Fraction, datetime]:
+    meant = one.order.meant
+    assert meant is not None
+    amount = Fraction(meant.amount or 0, 10 ** DECIMALS.get(meant.currency, 0))
+    return meant.amount is None, -amount, meant.accepted
+
+
+# All together
+
+
+def _judge_order(rules: Rules, known: Known, judged: Judged) -> None:
+    order, here = known.order, meant_here(rules, known.order)
+    pair = compared(rules, order, known.held) if here else None
+    surplus: dict[str, list[There]] = defaultdict(list)
+    if here:
+        item_class = class_of_operation(rules, known)
+        own = next((id_of(order, one) for one in order.there if one.own), "")
+        other = id_of(order, pair) if pair is not None else ""
+        judged.items[Item("ledger", order.name, own, item_class, other)] += 1
+        _add_operation(judged, order, pair, item_class)
+    for record in known.held:
+        if record is pair:
+            judged.items[Item("destination", key_of(order), id_of(order, record), "", order.name)] += 1
+            continue
+        item_class = class_of_record(rules, known, record)
+        judged.items[Item("destination", key_of(order), id_of(order, record), item_class)] += 1
+        _hold(judged, item_class, record)
+        _count(judged, item_class, currency_of(record))
+        if item_class == "duplicate_at_destination":
+            surplus[record.currency].append(record)
+        elif item_class not in IN_ORDER:
+            judged.differences[
+                Difference(item_class, key_of(order), 1, amount_of(record), currency_of(record))
+            ] += 1
+    for currency, extra in surplus.items():
+        total = sum(one.amount for one in extra)
+        judged.differences[
+            Difference("duplicate_at_destination", order.name, len(extra), total, currency)
+        ] += 1
+    _add_reversed(judged, known)
+
+
+def _add_operation(judged: Judged, order: Order, pair: There | None, item_class: str) -> None:
+    meant = order.meant
+    assert meant is not None
+    _count(judged, item_class, meant.currency, ledger=(1, meant.amount or 0))
+    if pair is not None:
+        _hold(judged, item_class, pair)
+    if item_class in IN_ORDER:
+        return
+    amount, currency = meant.amount, meant.currency
+    if item_class in ("amount_over", "amount_under") and pair is not None and amount is not None:
+        amount = abs(pair.amount - amount)
+    elif item_class == "unexpected_at_destination" and pair is not None:
+        amount, currency = pair.amount, pair.currency
+    judged.differences[Difference(item_class, order.name, 1, amount, currency)] += 1
+
+
+def _add_reversed(judged: Judged, known: Known) -> None:
+    for record in filter(is_reversed, known.held):
+        assert record.reversal is not None
+        name = (known.order.name, record.reversal.currency)
+        items, surplus, left = judged.reversed.get(name, (0, 0, 0))
+        judged.reversed[name] = (items + 1, surplus + record.reversal.amount, left + left_of(record))
+
+
+def _count(judged: Judged, item_class: str, currency: str, *, ledger: Sum = NOTHING) -> None:
+    line = judged.lines[item_class, currency]
+    judged.lines[item_class, currency] = replace(
+        line, items=line.items + 1, ledger=_plus(line.ledger, ledger)
+    )
+
+
+def _hold(judged: Judged, item_class: str, record: There) -> None:
+    """Count what a record comes to at the destination; what does not stand comes to nothing."""
+    if stands(record):
+        line = judged.lines[item_class, currency_of(record)]
+        held = _plus(line.destination, (1, amount_of(record) or 0))
+        judged.lines[item_class, currency_of(record)] = replace(line, destination=held)
+
+
+def _plus(one: Sum, other: Sum) -> Sum:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _totals(rules: Rules, known: Sequence[Known]) -> tuple[dict[str, Sum], dict[str, Sum]]:
+    """Sum both sides, and ask no class."""
+    ledger: dict[str, Sum] = {}
+    destination: dict[str, Sum] = {}
+    for one in known:
+        meant = one.order.meant
+        if meant is not None and meant_here(rules, one.order):
+            ledger[meant.currency] = _plus(ledger.get(meant.currency, NOTHING), (1, meant.amount or 0))
+        for record in filter(stands, one.held):
+            currency = currency_of(record)
+            destination[currency] = _plus(destination.get(currency, NOTHING), (1, amount_of(record) or 0))
+    return ledger, destination
+
+
+def explained(judged: Judged) -> bool:
+    """Say whether the classes add up to the totals, for each currency and on either side."""
+    held: dict[str, tuple[Sum, Sum]] = defaultdict(lambda: (NOTHING, NOTHING))
+    for (_, currency), line in judged.lines.items():
+        ours, theirs = held[currency]
+        held[currency] = (_plus(ours, line.ledger), _plus(theirs, line.destination))
+    return all(
+        held[currency] == (judged.ledger.get(currency, NOTHING), judged.destination.get(currency, NOTHING))
+        for currency in held.keys() | judged.ledger.keys() | judged.destination.keys()
+    )
