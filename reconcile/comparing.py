@@ -65,7 +65,8 @@ NOT EXISTS (
 # The window does not matter here: a record belongs to its operation, whenever that was accepted.
 LINK = """
 UPDATE reconcile_record AS d
-SET operation_id = o.id, state = o.state, own = d.external_id = o.destination_reference
+SET operation_id = o.id, state = o.state,
+    own = d.external_id <> '' AND d.external_id = o.destination_reference
 FROM ledger_operation AS o
 WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> '' AND d.operation_id IS NULL
     AND o.operation_type_id = %(type)s AND o.key = d.reference

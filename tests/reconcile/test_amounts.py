@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from ledger.rules.states import Outcome
+from reconcile.models import Record
 from tests.reconcile.books import HELD, Books, adds_up, counts, key_of, record
 
 SAME = ["100", "100.0", "100.00", 100, Decimal("100.0"), Decimal("1E+2")]
@@ -82,4 +83,15 @@ def test_currencies_are_never_added(listed: Books) -> None:
     run, _ = listed.run()
     assert run.classes["matched"] == {"count": 2, "amounts": {"JPY": "100", "ZAR": "100.00"}}
     assert run.residual == {"JPY": "0", "ZAR": "0.00"}
+    adds_up(run)
+
+
+def test_a_record_whose_id_cannot_be_read_is_not_taken_for_the_one_that_is_known(listed: Books) -> None:
+    """Its operation knows of none yet, and none is not the same as unreadable."""
+    listed.claimed("1", Outcome.UNCERTAIN)
+    HELD.pages = [[record(1, key=key_of("1"), total="ten"), record(2, key=key_of("1")) | {"id": None}]]
+    run, found = listed.run()
+    assert counts(run) == {"unreadable": 2}
+    assert [finding.amount for finding in found] == [100, 100]
+    assert Record.objects.get(run=run, pair__isnull=False).pair == Record.objects.get(external_id="INV-1")
     adds_up(run)
