@@ -1,15 +1,18 @@
 """A run's differences as CSV: what page and command show, row by row, for a spreadsheet."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from decimal import Decimal
 from itertools import chain
 from typing import Any
 
 from reconcile import findings, reports, reversals, tables
 from reconcile.classes import ItemClass
+from reconcile.differences import waivers
+from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run
 from reconcile.tables import ROWS, About
-from reconcile.tying import amount_text
+from reconcile.tying import SIDES, amount_text
 
 COLUMNS = (
     "class",
@@ -25,12 +28,18 @@ COLUMNS = (
     "open",
     "owner",
     "due",
+    "waived_by",
+    "waived_until",
 )
 
 
-def csv_of(run: Run, *, author: str) -> Iterator[str]:
-    """Yield a finished run's findings as CSV, some hundred rows at a time, in the order of its JSON."""
+def csv_of(run: Run, *, author: str, now: datetime) -> Iterator[str]:
+    """Yield a finished run's findings as CSV, some hundred rows at a time, in the order of its JSON.
+
+    `now`: as of when it is told what is waived.
+    """
     rows = findings.stored(run)
+    waived = waivers.waived(run, now)
     window = f"from {run.window_from.isoformat()} up to {run.window_to.isoformat()}"
     about = About(
         what=f"Differences of run {run.pk}, {run.plan.name}",
@@ -39,10 +48,31 @@ def csv_of(run: Run, *, author: str) -> Iterator[str]:
         author=author,
         count=rows.count() + len(run.reversed),
         totals={f"unexplained {currency}": amount for currency, amount in run.residual.items()},
-        more={"digest": run.digest},
+        more={"digest": run.digest, **dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"]))},
     )
-    found = (_row(run, finding) for finding in rows.iterator(ROWS))
+    by = {finding.pk: waiver for finding, waiver in waived}
+    found = (_row(run, finding, by.get(finding.pk)) for finding in rows.iterator(ROWS))
     return tables.written(about, COLUMNS, chain(found, map(_reversed, run.reversed)))
+
+
+def _tie_out(tie: Mapping[str, Any], currencies: Iterable[str]) -> Iterator[tuple[str, object]]:
+    """Yield the tie-out as names and figures: "tie-out ZAR matched, ledger", 1340.00."""
+    for currency in currencies:
+        name = f"tie-out {currency or 'without amount'}"
+        for line in (*tie["lines"], *tie["waived"]):
+            if line["currency"] == currency:
+                yield f"{name} {line['class']}, items", line["items"]
+                for side in SIDES:
+                    yield f"{name} {line['class']}, {side}", _figure(line[side], currency)
+        for what, totals in (*((one, tie[one]) for one in reports.BEFORE), ("total", tie)):
+            for side in SIDES:
+                held = totals.get(side, {}).get(currency)
+                if held is not None:
+                    yield f"{name} {what}, {side}", _figure(held, currency)
+
+
+def _figure(held: Mapping[str, Any], currency: str) -> object:
+    return Decimal(held["amount"]) if currency else held["count"]
 
 
 def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
@@ -60,12 +90,11 @@ def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
         reversals.words(told),
         "",
         False,
-        "",
-        "",
+        *[""] * 4,
     )
 
 
-def _row(run: Run, finding: Finding) -> tuple[object, ...]:
+def _row(run: Run, finding: Finding, waiver: Decision | None) -> tuple[object, ...]:
     case, operation = finding.case, finding.operation
     return (
         finding.item_class,
@@ -81,4 +110,6 @@ def _row(run: Run, finding: Finding) -> tuple[object, ...]:
         finding.is_open,
         case.owner if case else run.plan.operation_type.owner,
         case.due_at if case else "",
+        waiver.maker if waiver else "",
+        waiver.until if waiver else "",
     )

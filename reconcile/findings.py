@@ -16,7 +16,7 @@ from reconcile import carrying
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
-from reconcile.tying import amount_text
+from reconcile.tying import amount_text, held
 
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
 IDS_SHOWN = 4
@@ -122,6 +122,7 @@ def _of_operation(run: Run, line: Record, groups: Groups) -> Finding:
         currency=currency,
         why=_why_of_operation(run, line, pair),
         records=groups.get(line.reference, []),
+        of=[(line, pair)],
     )
 
 
@@ -145,6 +146,7 @@ def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[F
             items=len(extra),
             why=_why_several(groups[reference], extra),
             records=groups[reference],
+            of=[(line, None) for line in extra],
         )
 
 
@@ -162,6 +164,7 @@ def _of_record(run: Run, line: Record, groups: Groups) -> Finding:
         currency=line.currency,
         why=why,
         records=[line] if line.item_class == ItemClass.UNREADABLE else groups.get(line.reference, [line]),
+        of=[(line, None)],
     )
 
 
@@ -175,6 +178,7 @@ def _finding(
     currency: str,
     why: str,
     records: Sequence[Record],
+    of: Sequence[tuple[Record, Record | None]],
     state: str,
     items: int = 1,
 ) -> Finding:
@@ -191,6 +195,7 @@ def _finding(
         why=why[:500],
         first_seen_at=run.started_at,
         destination=destination,
+        held=held(str(item_class), of),
         seen_at=max((record.seen_at for record in records if record.seen_at), default=None),
     )
     told = [finding.item_class, reference, items, sorted(str(sorted(shown.items())) for shown in destination)]

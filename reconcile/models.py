@@ -302,6 +302,8 @@ class Finding(models.Model):
     why = models.CharField(max_length=500)
     destination = models.JSONField(default=list)
     """The destination's records under this reference, the compared one first; amounts are text."""
+    held = models.JSONField(null=True)
+    """What its items hold on either side, as lines of the tie-out; None where that was not kept yet."""
     seen_at = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField(db_default=TieoutNow())
     came_back = models.BooleanField(default=False)

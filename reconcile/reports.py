@@ -1,17 +1,22 @@
 """One snapshot of a run, as a document for machines and as a table for a terminal."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
 
 from ledger import sight
 from ledger.rules.money import Money, show
 from reconcile.classes import ItemClass
+from reconcile.differences import waivers
 from reconcile.models import Finding, Run
-from reconcile.tying import amount_text
+from reconcile.tying import SIDES, amount_text
 
+BEFORE = {"opening": "Carried in, open before", "new": "New, or in order before"}
+"""What each side's total consists of when the run begins, as people read it."""
+WAIVED = "Waived"
 SETTLED = {
     "completed": ("completed by the one match", "completed by the one match"),
     "confirmed": ("seen there, as a person had said", "seen there, as a person had said"),
@@ -25,10 +30,24 @@ SETTLED = {
 """What a run does in the ledger, in words that follow the number one, or another."""
 
 
-def document(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return what `--json` prints: classes, totals, residual, digest, findings, reversed."""
-    shown = [finding_shown(finding) for finding in findings]
-    return {**figures(run), "findings": shown, "reversed": run.reversed}
+def document(run: Run, findings: Sequence[Finding], *, now: datetime) -> dict[str, Any]:
+    """Return what `--json` prints: classes, totals, residual, digest, tie-out, findings, reversed.
+
+    `now`: as of when it is told what is waived.
+    """
+    waived = waivers.waived(run, now, found=findings)
+    return {**books(run, findings), "tie_out": tie_out(run, waived), "reversed": run.reversed}
+
+
+def books(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
+    """Return what the run's digest covers, and the digest: figures and findings."""
+    return {**figures(run), "findings": [finding_shown(finding) for finding in findings]}
+
+
+def tie_out(run: Run, waived: waivers.Waived) -> dict[str, Any]:
+    """Return the tie-out: on each side carried in and new come to all classes and what is waived of them."""
+    tie = waivers.set_apart(run.tie, waived)
+    return {name: tie.get(name, {}) for name in (*BEFORE, "lines", "waived", *SIDES)}
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -114,8 +133,10 @@ def _items(count: int) -> str:
     return f"{count} item{'s' * (count != 1)}"
 
 
-def table(run: Run, findings: Sequence[Finding]) -> str:
+def table(run: Run, findings: Sequence[Finding], *, now: datetime) -> str:
     """Lay the run out for a terminal: headline, classes and tie-out for each currency, then the findings."""
+    waived = waivers.waived(run, now, found=findings)
+    tie = tie_out(run, waived)
     there = run.plan.operation_type.destination.title
     zone = run.plan.zone
     moments = [
@@ -127,9 +148,9 @@ def table(run: Run, findings: Sequence[Finding]) -> str:
         f"{_items(run.records)} in {len(run.pages)} page{'s' * (len(run.pages) != 1)}",
     ]
     for currency in run.tie["currencies"]:
-        lines += ["", *_tie_table(run, currency, there)]
+        lines += ["", *_tie_table(run, tie, currency, there)]
     if findings:
-        lines += ["", *_findings_table(findings, there)]
+        lines += ["", *_findings_table(findings, there, {finding.fingerprint for finding, _ in waived})]
     if run.reversed:
         lines += ["", *_reversed_table(run)]
     if run.settled:
@@ -145,34 +166,35 @@ def settled(run: Run) -> str:
     return ", ".join(f"{count} {one if count == 1 else several}" for (one, several), count in done)
 
 
-def _tie_table(run: Run, currency: str, there: str) -> list[str]:
+def _tie_table(run: Run, tie: Mapping[str, Any], currency: str, there: str) -> list[str]:
+    held = [line for line in tie["lines"] if line["currency"] == currency]
+    waived = [line for line in tie["waived"] if line["currency"] == currency]
     rows: list[tuple[str, ...]] = [(currency or "No amount", "items", "Tieout", there)]
-    held = [line for line in run.tie["lines"] if line["currency"] == currency]
-    for line in held:
-        title = ItemClass(line["class"]).title(there)
-        rows.append(
-            (title, str(line["items"]), _cell(line["ledger"], currency), _cell(line["destination"], currency))
+    rows += [
+        (title, str(line["items"]), *(_cell(line[side], currency) for side in SIDES))
+        for title, line in (
+            *((ItemClass(line["class"]).title(there), line) for line in held),
+            *((WAIVED, line) for line in waived),
         )
-    rows.append(
-        (
-            "All classes",
-            str(sum(line["items"] for line in held)),
-            *(_sum(held, side, currency) for side in ("ledger", "destination")),
-        )
-    )
-    nothing = {"count": 0, "amount": "0"}
-    rows.append(
-        (
-            "Counted another way",
-            "",
-            *(_cell(run.tie[side].get(currency, nothing), currency) for side in ("ledger", "destination")),
-        )
-    )
-    lines = aligned(rows)
-    rule = "-" * len(lines[0])
+    ]
+    every = [*held, *waived]
+    items = str(sum(line["items"] for line in every))
+    foot: list[tuple[str, ...]] = [("All classes", items, *(_sum(every, side, currency) for side in SIDES))]
+    if any(tie["opening"].get(side, {}).get(currency) for side in SIDES):
+        foot += [(title, "", *_total(tie[name], currency)) for name, title in BEFORE.items()]
+    foot.append(("Counted another way", "", *_total(tie, currency)))
+    lines = aligned([*rows, *foot])
+    rule = "-" * max(map(len, lines))
     left = run.residual.get(currency, "")
     unexplained = f"Unexplained {currency} {left}" if currency else _unexplained_items(run)
-    return [lines[0], rule, *lines[1:-2], rule, *lines[-2:], unexplained, "=" * len(rule)]
+    head = len(rows)
+    return [lines[0], rule, *lines[1:head], rule, *lines[head:], unexplained, "=" * len(rule)]
+
+
+def _total(totals: Mapping[str, Any], currency: str) -> Iterator[str]:
+    """Write what either side comes to in one currency."""
+    nothing = {"count": 0, "amount": "0"}
+    return (_cell(totals.get(side, {}).get(currency, nothing), currency) for side in SIDES)
 
 
 def _unexplained_items(run: Run) -> str:
@@ -191,13 +213,13 @@ def _cell(side: dict[str, Any], currency: str) -> str:
     return show(Money(Decimal(side["amount"]), currency)) if currency else str(side["count"])
 
 
-def _findings_table(findings: Sequence[Finding], there: str) -> list[str]:
+def _findings_table(findings: Sequence[Finding], there: str, waived: Collection[str]) -> list[str]:
     rows = [("Differences", "reference", "amount", "why")]
     for finding in findings:
         amount = "–" if finding.amount is None else shown(finding.amount, finding.currency)
-        rows.append(
-            (ItemClass(finding.item_class).title(there), finding.reference or "–", amount, why(finding))
-        )
+        title = ItemClass(finding.item_class).title(there)
+        titled = f"{title}, waived" if finding.fingerprint in waived else title
+        rows.append((titled, finding.reference or "–", amount, why(finding)))
     return aligned(rows, right=(2,))
 
 

@@ -146,13 +146,13 @@ def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
 
 def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
     """Return what the books come to, without what words tell of other operations: they move by themselves."""
-    document = reports.document(run, found)
+    document = reports.books(run, found)
     beside = ("why", "elsewhere")
     document["findings"] = [
         {name: value for name, value in finding.items() if name not in beside}
         for finding in document["findings"]
     ]
-    return {name: value for name, value in document.items() if name not in ("digest", "reversed")}
+    return {name: value for name, value in document.items() if name != "digest"}
 
 
 def store(run: Run, found: Sequence[Finding]) -> None:

@@ -29,7 +29,7 @@ class About:
     count: int
     totals: Mapping[str, str] = field(default_factory=dict)
     """By currency, as text; never added across."""
-    more: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def document(self) -> dict[str, object]:

@@ -6,9 +6,9 @@ without an amount.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from django.db.models import Count, Sum
 
@@ -16,9 +16,10 @@ from ledger.models import Operation
 from ledger.rules.money import Money, text
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import LIVE, whole_sets
-from reconcile.models import Run
+from reconcile.models import Record, Run
 
 NOUGHT = Decimal(0)
+SIDES = ("ledger", "destination")
 
 # An item of the classes: what it holds on either side. Reversed and declined records stand for nothing there.
 SUM_UP = """
@@ -40,6 +41,33 @@ SELECT 'items', item_class, CASE WHEN amount IS NULL THEN '' ELSE currency END, 
     coalesce(sum(amount), 0)
 FROM {records} WHERE run_id = %(run)s AND item_class IS NOT NULL
 GROUP BY 2, 3
+"""
+
+# What belonged to an open difference of earlier runs, by its operation or by its record's id there; the first
+# of several records is the one that is compared.
+CARRIED_IN = """
+WITH carried AS (
+    SELECT f.operation_id, f.item_class, f.destination, f.held
+    FROM reconcile_finding AS f JOIN reconcile_run AS r ON r.id = f.run_id
+    WHERE r.plan_id = %(plan)s AND f.lives AND f.is_open AND f.run_id <> %(run)s
+), listed AS (
+    SELECT record ->> 'id' AS id
+    FROM carried CROSS JOIN LATERAL jsonb_array_elements(destination) WITH ORDINALITY AS d (record, place)
+    WHERE (place = 1) <> (item_class = %(duplicate)s)
+)
+SELECT 'ledger', l.currency, count(*), coalesce(sum(l.amount), 0)
+FROM reconcile_record AS l
+WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id IN (
+    SELECT operation_id FROM carried WHERE held @? '$[*].ledger.count ? (@ > 0)'
+)
+GROUP BY 2
+UNION ALL
+SELECT 'destination', CASE WHEN d.amount IS NULL THEN '' ELSE d.currency END, count(*),
+    coalesce(sum(d.amount), 0)
+FROM reconcile_record AS d
+WHERE d.run_id = %(run)s AND d.side = 'destination' AND (d.standing = '' OR d.standing = ANY(%(live)s))
+    AND d.external_id <> '' AND d.external_id IN (SELECT id FROM listed)
+GROUP BY 2
 """
 
 COUNT_PAIRS = """
@@ -80,6 +108,34 @@ class Line:
     ledger: Side = field(default_factory=Side)
     destination: Side = field(default_factory=Side)
 
+    def add(self, other: "Line", *, times: int = 1) -> None:
+        """Count another one in, or with -1 out."""
+        self.items += times * other.items
+        for mine, theirs in ((self.ledger, other.ledger), (self.destination, other.destination)):
+            mine.count += times * theirs.count
+            mine.amount += times * theirs.amount
+
+    @property
+    def holds(self) -> bool:
+        """Say whether anything is in it."""
+        return bool(self.items or self.ledger.count or self.destination.count)
+
+    def stored(self) -> dict[str, Any]:
+        """Return it as it is kept; amounts are text."""
+        return {
+            "class": self.item_class,
+            "currency": self.currency,
+            "items": self.items,
+            "ledger": store(self.ledger, self.currency),
+            "destination": store(self.destination, self.currency),
+        }
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what `stored` wrote."""
+        sides = (Side(stored[name]["count"], Decimal(stored[name]["amount"])) for name in SIDES)
+        return cls(stored["class"], stored["currency"], stored["items"], NOUGHT, *sides)
+
 
 @dataclass(frozen=True)
 class Tie:
@@ -90,6 +146,8 @@ class Tie:
     destination: Totals
     items: int
     """The items counted without their classes."""
+    opening: Mapping[str, Totals] = field(default_factory=dict)
+    """What of either side was carried in: open when the run began."""
 
     @property
     def currencies(self) -> list[str]:
@@ -120,6 +178,15 @@ class Tie:
             counted.amount - sum((side.amount for side in held), NOUGHT),
         )
 
+    def _new(self, name: str) -> Totals:
+        """Return what of a side was not carried in."""
+        counted: Totals = getattr(self, name)
+        opening = {currency: self.opening[name].get(currency, Side()) for currency in counted}
+        return {
+            currency: Side(whole.count - opening[currency].count, whole.amount - opening[currency].amount)
+            for currency, whole in counted.items()
+        }
+
     @property
     def ties(self) -> bool:
         """Say whether nothing at all is left over."""
@@ -128,16 +195,9 @@ class Tie:
     def stored(self) -> dict[str, Any]:
         """Return it as the run keeps it; amounts are text."""
         return {
-            "lines": [
-                {
-                    "class": line.item_class,
-                    "currency": line.currency,
-                    "items": line.items,
-                    "ledger": store(line.ledger, line.currency),
-                    "destination": store(line.destination, line.currency),
-                }
-                for line in self.lines
-            ],
+            "lines": [line.stored() for line in self.lines],
+            "opening": {name: store_totals(totals) for name, totals in self.opening.items()},
+            "new": {name: store_totals(self._new(name)) for name in self.opening},
             "ledger": store_totals(self.ledger),
             "destination": store_totals(self.destination),
             "currencies": self.currencies,
@@ -161,7 +221,45 @@ def count_ledger(run: Run) -> Totals:
 def tie(run: Run) -> Tie:
     """Set the classes of a run beside the totals that were taken another way."""
     ledger, destination = read_totals(run.counted["ledger"]), read_totals(run.counted["destination"])
-    return tie_lines(run.pk, ledger, destination, records=run.records)
+    return replace(tie_lines(run.pk, ledger, destination, records=run.records), opening=_carried_in(run))
+
+
+def _carried_in(run: Run) -> dict[str, Totals]:
+    """Count on either side what was an open difference of the plan before this run has stored its own."""
+    opening: dict[str, Totals] = {name: {} for name in SIDES}
+    values: dict[str, Any] = {
+        "run": run.pk,
+        "plan": run.plan_id,
+        "live": LIVE,
+        "duplicate": ItemClass.DUPLICATE.value,
+    }
+    with whole_sets() as cursor:
+        cursor.execute(CARRIED_IN, values)
+        for side, currency, count, amount in cursor.fetchall():
+            opening[side][currency] = Side(count, amount)
+    return opening
+
+
+def held(item_class: str, items: Iterable[tuple[Record, Record | None]]) -> list[dict[str, Any]]:
+    """Return what items of one class hold on either side, by currency, as `SUM_UP` counts them.
+
+    Each is a line with a class and the record that it is compared with, where that is an operation's.
+    """
+    lines: dict[str, Line] = {}
+
+    def of(line: Record) -> Line:
+        currency = line.currency if line.amount is not None else ""
+        return lines.setdefault(currency, Line(item_class, currency))
+
+    for item, pair in items:
+        of(item).items += 1
+        record = item
+        if item.side == Record.Side.LEDGER:
+            of(item).ledger.add(item.amount)
+            record = pair  # type: ignore[assignment]  # asked next
+        if record is not None and (record.standing in ("", *LIVE)):
+            of(record).destination.add(record.amount)
+    return [lines[currency].stored() for currency in sorted(lines)]
 
 
 def tie_lines(

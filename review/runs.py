@@ -14,20 +14,20 @@ from django.db.models import (
     Count,
     ExpressionWrapper,
     F,
-    OuterRef,
     Q,
     QuerySet,
-    Subquery,
     Sum,
     Value,
     When,
 )
-from django.db.models.functions import Abs, Coalesce, NullIf
+from django.db.models.functions import Abs, Coalesce
 
 from ledger.models import Operation
 from reconcile import findings, reports
 from reconcile.classes import ItemClass
+from reconcile.differences import waivers
 from reconcile.differences.models import Decision
+from reconcile.differences.waivers import WAIVED
 from reconcile.models import Finding, Run
 from review import amounts, instants, wording
 from review.ages import Ages, Part
@@ -162,7 +162,10 @@ class Reading:
         open_items: dict[tuple[str, str], int] = defaultdict(int)
         for held in self._open:
             open_items[held.item_class, held.currency] += held.items
-        return TieOut(self.run, open_items)
+        for finding, _ in self._waived:
+            open_items[finding.item_class, finding.currency] -= finding.items
+            open_items[WAIVED, finding.currency] += finding.items
+        return TieOut(self.run, waivers.set_apart(self.run.tie, self._waived), open_items)
 
     @property
     def empty(self) -> list[tuple[str, str]]:
@@ -206,19 +209,23 @@ class Reading:
         ]
 
     @cached_property
+    def _waived(self) -> waivers.Waived:
+        return waivers.waived(self.run, self.now)
+
+    @property
     def waivers(self) -> dict[int, Decision]:
-        """Who has waived what of this run, by the number of the difference; one query."""
-        return waived(self.run, self.now)
+        """Who has waived what of this run, by the number of the difference."""
+        return {finding.pk: waiver for finding, waiver in self._waived}
 
     @property
     def waived(self) -> str:
         """Say how many of those open are waived, and what they come to; empty where none are."""
         sums: dict[str, Decimal] = defaultdict(Decimal)
-        for one in self.waivers.values():
+        for _, one in self._waived:
             if one.amount is not None:
                 sums[one.currency] += abs(one.amount)
         whole = ", ".join(amounts.whole(sums[currency], currency) for currency in sorted(sums))
-        count = len(self.waivers)
+        count = len(self._waived)
         if not count:
             return ""
         are = "is waived" if count == 1 else "are waived"
@@ -299,24 +306,6 @@ class Reading:
             whole = sum((one.amount for one in of_age), Decimal(0))
             parts.append(Part(days, sum(one.findings for one in of_age), whole))
         return Ages.of(currency, parts)
-
-
-def waived(run: Run, now: datetime) -> dict[int, Decision]:
-    """Return the waivers of a run's open differences, as of now; as of its end where a later run found it."""
-    at = Case(When(lives=True, then=Value(now)), default=Value(run.finished_at or now))
-    found = run.findings.filter(is_open=True).annotate(
-        at=at, name=Coalesce(NullIf("reference", Value("")), "fingerprint")
-    )
-    mine = Decision.objects.waivers(OuterRef("at")).filter(
-        plan=run.plan_id,
-        name=OuterRef("name"),
-        item_class=OuterRef("item_class"),
-        fingerprint=OuterRef("fingerprint"),
-    )
-    pairs = found.annotate(waiver=Subquery(mine.order_by("-pk").values("pk")[:1])).exclude(waiver=None)
-    by_finding = dict(pairs.values_list("pk", "waiver"))
-    known = Decision.objects.in_bulk(by_finding.values()) if by_finding else {}
-    return {pk: known[waiver] for pk, waiver in by_finding.items()}
 
 
 def _waived(waiver: Decision, now: datetime) -> str:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from reconcile import reports
 from reconcile.classes import ItemClass
+from reconcile.differences.waivers import WAIVED
 from reconcile.models import Run
+from reconcile.tying import SIDES
 from review import amounts
 
-SIDES = ("ledger", "destination")
 NOTHING: dict[str, Any] = {"count": 0, "amount": "0"}
 
 
@@ -51,6 +53,8 @@ class Group:
     currency: str
     rows: list[ClassRow]
     all: ClassRow
+    before: list[ClassRow]
+    """What the total was made of as the run began; nothing where none of it was carried in."""
     counted: ClassRow
     unexplained: ClassRow
     ties: bool
@@ -61,6 +65,8 @@ class TieOut:
     """The figures of a finished run, from its snapshot; `open` counts the items that wait for somebody."""
 
     run: Run
+    tie: Mapping[str, Any]
+    """With what is waived set apart."""
     open: Mapping[tuple[str, str], int]
     """By class and currency."""
 
@@ -72,40 +78,44 @@ class TieOut:
     @property
     def currencies(self) -> list[str]:
         """Every currency of the run; "" for what has no amount."""
-        found: list[str] = self.run.tie["currencies"]
+        found: list[str] = self.tie["currencies"]
         return found
 
     @property
     def steps(self) -> list[TieRow]:
         """The way from what was accepted to what the destination should hold, class by class."""
-        start = [self._figures(self.run.tie["ledger"].get(cur, NOTHING), cur) for cur in self.currencies]
+        start = [self._figures(self.tie["ledger"].get(cur, NOTHING), cur) for cur in self.currencies]
         rows = [TieRow("Tieout: operations accepted", start)]
-        for item_class in ItemClass:
-            steps = [_step(self._lines(item_class, currency)) for currency in self.currencies]
+        titles = {str(one): one.title(self.there) for one in ItemClass} | {WAIVED: reports.WAIVED}
+        for name, title in titles.items():
+            steps = [
+                _step(line for line in _every(self.tie, currency) if line["class"] == name)
+                for currency in self.currencies
+            ]
             if any(count or amount for count, amount in steps):
                 figures = [
                     Figures(_signed(count), _stepped(amount, currency), currency)
                     for (count, amount), currency in zip(steps, self.currencies, strict=True)
                 ]
-                rows.append(TieRow(item_class.title(self.there), figures))
+                rows.append(TieRow(title, figures))
         return rows
 
     @property
     def should_hold(self) -> list[Figures]:
         """What the destination holds if every class is right."""
-        return [self._figures(_plus(self.run.tie, currency), currency) for currency in self.currencies]
+        return [self._figures(_plus(self.tie, currency), currency) for currency in self.currencies]
 
     @property
     def holds(self) -> list[Figures]:
         """What its list held, counted while it was read."""
-        return [self._figures(self.run.tie["destination"].get(cur, NOTHING), cur) for cur in self.currencies]
+        return [self._figures(self.tie["destination"].get(cur, NOTHING), cur) for cur in self.currencies]
 
     @property
     def unexplained(self) -> list[Figures]:
         """What is left over in each currency."""
         return [
             Figures(
-                str(_left(self.run.tie, currency)),
+                str(_left(self.tie, currency)),
                 amounts.show(self.run.residual.get(currency), currency) if currency else "",
                 currency,
             )
@@ -115,16 +125,7 @@ class TieOut:
     @property
     def groups(self) -> list[Group]:
         """Every item in its class, currency by currency."""
-        return groups(
-            self.run.tie, self.run.residual, title=lambda one: one.title(self.there), still=self.open
-        )
-
-    def _lines(self, item_class: str, currency: str) -> list[dict[str, Any]]:
-        return [
-            line
-            for line in self.run.tie["lines"]
-            if line["class"] == item_class and line["currency"] == currency
-        ]
+        return groups(self.tie, self.run.residual, title=lambda one: one.title(self.there), still=self.open)
 
     def _figures(self, side: dict[str, Any], currency: str) -> Figures:
         amount = amounts.show(side["amount"], currency) if currency else ""
@@ -132,7 +133,7 @@ class TieOut:
 
 
 def groups(
-    tie: dict[str, Any],
+    tie: Mapping[str, Any],
     residual: Mapping[str, str],
     *,
     title: Callable[[ItemClass], str],
@@ -150,7 +151,7 @@ def groups(
 
 
 def _group(
-    tie: dict[str, Any],
+    tie: Mapping[str, Any],
     residual: Mapping[str, str],
     currency: str,
     *,
@@ -158,7 +159,7 @@ def _group(
     still: Mapping[tuple[str, str], int],
     counted_as: str,
 ) -> Group:
-    held = [line for line in tie["lines"] if line["currency"] == currency]
+    held = _every(tie, currency)
     rows = [_class_row(line, currency, title, still) for line in held]
     summed = {side: _summed(held, side) for side in SIDES}
     counted = {side: tie[side].get(currency, NOTHING) for side in SIDES}
@@ -171,6 +172,7 @@ def _group(
         currency=currency,
         rows=rows,
         all=_foot("All classes", summed, currency, items=items, still=sum(row.open for row in rows)),
+        before=_before(tie, currency),
         counted=_foot(counted_as, counted, currency),
         unexplained=unexplained,
         ties=not unexplained.items and not any(Decimal(side["amount"]) for side in left.values()),
@@ -183,18 +185,33 @@ def _class_row(
     title: Callable[[ItemClass], str],
     still: Mapping[tuple[str, str], int],
 ) -> ClassRow:
-    item_class = ItemClass(line["class"])
+    name = line["class"]
     ledger, destination = line["ledger"], line["destination"]
     difference = Decimal(destination["amount"]) - Decimal(ledger["amount"])
     return ClassRow(
-        title=title(item_class),
-        icon=item_class.shown.icon,
+        title=reports.WAIVED if name == WAIVED else title(ItemClass(name)),
+        icon="clock" if name == WAIVED else ItemClass(name).shown.icon,
         items=line["items"],
-        open=still.get((item_class, currency), 0),
+        open=still.get((name, currency), 0),
         ledger=_held(ledger, currency),
         destination=_held(destination, currency),
         difference=amounts.signed(difference, currency) if currency else "",
     )
+
+
+def _every(tie: Mapping[str, Any], currency: str) -> list[dict[str, Any]]:
+    """Return all lines of one currency: the classes, and what is waived of them."""
+    return [line for line in (*tie["lines"], *tie.get("waived", ())) if line["currency"] == currency]
+
+
+def _before(tie: Mapping[str, Any], currency: str) -> list[ClassRow]:
+    opening = tie.get("opening", {})
+    if not any(currency in opening.get(side, {}) for side in SIDES):
+        return []
+    return [
+        _foot(title, {side: tie[name][side].get(currency, NOTHING) for side in SIDES}, currency)
+        for name, title in reports.BEFORE.items()
+    ]
 
 
 def _step(lines: Iterable[dict[str, Any]]) -> tuple[int, Decimal]:
@@ -206,15 +223,15 @@ def _step(lines: Iterable[dict[str, Any]]) -> tuple[int, Decimal]:
     return count, amount
 
 
-def _plus(tie: dict[str, Any], currency: str) -> dict[str, Any]:
-    count, amount = _step(line for line in tie["lines"] if line["currency"] == currency)
+def _plus(tie: Mapping[str, Any], currency: str) -> dict[str, Any]:
+    count, amount = _step(_every(tie, currency))
     start = tie["ledger"].get(currency, NOTHING)
     return {"count": start["count"] + count, "amount": str(Decimal(start["amount"]) + amount)}
 
 
-def _left(tie: dict[str, Any], currency: str) -> int:
+def _left(tie: Mapping[str, Any], currency: str) -> int:
     """Return how many things of one currency no class holds, on the side with more of them."""
-    held = [line for line in tie["lines"] if line["currency"] == currency]
+    held = _every(tie, currency)
     apart = [_apart(tie[side].get(currency, NOTHING), _summed(held, side)) for side in SIDES]
     return max(int(side["count"]) for side in apart)
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 from django.db import models
-from django.db.models import F, OuterRef, Q
+from django.db.models import F, Q
 
 from ledger.models import Approval, Operation, OperationType, TieoutNow
 from ledger.rules.approvals import Answer
@@ -45,7 +45,7 @@ class DecisionQuerySet(Seen, models.QuerySet["Decision"]):
         """Those that were carried out and that nothing has ended."""
         return self.exclude(in_force_at=None).filter(ended_at=None)
 
-    def waivers(self, at: datetime | OuterRef) -> Self:
+    def waivers(self, at: datetime) -> Self:
         """What is, or was, waived at an instant."""
         unended = Q(ended_at=None) | Q(ended_at__gt=at)
         return self.filter(unended, way=Way.WAIVE, in_force_at__lte=at, until__gt=at)

@@ -150,7 +150,8 @@ def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     if run.state != Run.State.DONE:
         return _not_whole()
     response = StreamingHttpResponse(
-        exports.csv_of(run, author=request.user.get_username()), content_type="text/csv; charset=utf-8"
+        exports.csv_of(run, author=person(request).get_username(), now=database_now()),
+        content_type="text/csv; charset=utf-8",
     )
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}-{run.plan.name}.csv"'
     return response
@@ -163,7 +164,7 @@ def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     run = _run(uid)
     if run.state != Run.State.DONE:
         return _not_whole()
-    return JsonResponse(reports.document(run, findings.stored(run)))
+    return JsonResponse(reports.document(run, list(findings.stored(run)), now=database_now()))
 
 
 def _run(uid: uuid.UUID) -> Run:

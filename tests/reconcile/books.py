@@ -33,6 +33,7 @@ from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
 from reconcile.models import Finding, Plan, Run
 from reconcile.running import execute, window
+from reconcile.tying import Line
 from tests.sandboxes import Sandbox
 
 FILE = """
@@ -300,6 +301,19 @@ def adds_up(run: Run) -> None:
         if is_finding(ItemClass(name)):
             found = run.findings.filter(item_class=name).aggregate(items=Sum("items"))["items"] or 0
             assert found == held["count"], name
+    assert held_of(run) == {
+        (line["class"], line["currency"]): line
+        for line in run.tie["lines"]
+        if is_finding(ItemClass(line["class"]))
+    }, "what differences hold is what the tie-out has of their classes"
+
+
+def held_of(run: Run) -> dict[tuple[str, str], dict[str, Any]]:
+    """What a run's differences hold together, as lines of the tie-out."""
+    lines: dict[tuple[str, str], Line] = {}
+    for line in (Line.read(held) for finding in run.findings.all() for held in finding.held or ()):
+        lines.setdefault((line.item_class, line.currency), Line(line.item_class, line.currency)).add(line)
+    return {name: line.stored() for name, line in lines.items()}
 
 
 def counts(run: Run) -> dict[str, int]:

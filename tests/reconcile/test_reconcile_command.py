@@ -60,7 +60,7 @@ def test_json_is_as_documented(books: Books, run_manage: Manage) -> None:
     done = run_manage("reconcile", "invoices", "--json", check=False)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
-    assert set(document) == {"classes", "totals", "residual", "digest", "findings", "reversed"}
+    assert set(document) == {"classes", "totals", "residual", "digest", "tie_out", "findings", "reversed"}
     assert len(document["classes"]) == 15
     assert document["classes"]["matched"] == {"count": 1, "amounts": {"ZAR": "100.00"}}
     assert document["classes"]["duplicate_at_destination"] == {"count": 1, "amounts": {"ZAR": "100.00"}}

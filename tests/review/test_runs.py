@@ -112,7 +112,7 @@ def test_60_command_page_csv_and_json_say_the_same(listed: Books) -> None:
         assert counted[name] == held["count"]
         assert summed[name] == {currency: Decimal(amount) for currency, amount in held["amounts"].items()}
     assert sorted(counted) == sorted({found["class"] for found in command["findings"]})
-    page, table = page_of(run), plain(reports.table(run, list(findings.stored(run))))
+    page, table = page_of(run), plain(reports.table(run, list(findings.stored(run)), now=database_now()))
     headline = table.splitlines()[0]
     assert headline == "Explained; 4 open differences, EUR 1.50, ZAR 3 820.00"
     assert f"<h1>{headline}</h1>" in page

@@ -12,6 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
+from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from reconcile import joining, reports, running
 from reconcile.models import Finding, Plan, Run
@@ -69,9 +70,11 @@ class Command(BaseCommand):
 
     def _say(self, run: Run, found: Sequence[Finding], *, as_json: bool) -> None:
         if as_json:
-            self.stdout.write(json.dumps(reports.document(run, found), indent=2, ensure_ascii=False))
+            self.stdout.write(
+                json.dumps(reports.document(run, found, now=database_now()), indent=2, ensure_ascii=False)
+            )
         else:
-            self.stdout.write(reports.table(run, found))
+            self.stdout.write(reports.table(run, found, now=database_now()))
 
     def _refuse(self, why: str) -> None:
         self.stderr.write(why)
