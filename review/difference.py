@@ -99,8 +99,7 @@ class Page:
     @cached_property
     def decisions(self) -> list[Decision]:
         """What was decided about it, the latest first."""
-        about = Decision.objects.filter(plan=self.finding.run.plan_id, name=leaves.name_of(self.finding))
-        return list(about.filter(item_class=self.finding.item_class).order_by("-pk")[:20])
+        return list(leaves.about(self.finding).order_by("-pk")[:20])
 
     @property
     def standing(self) -> Decision | None:
@@ -118,15 +117,19 @@ class Page:
         lacks = "" if access.may(self.person, "settle") else access.lacking(self.person)
         closed = lacks or leaves.why_closed(self.finding, self.latest, self.standing)
         return [
-            Door(way, DOES[way], f"{self.url}?way={way}", closed or leaves.why_unfit(self.finding, way))
+            Door(way, DOES[way], f"{self.url}?way={way}", closed or self._why_unfit(way))
             for way in self._fitting()
         ]
 
+    def _why_unfit(self, way: Way) -> str:
+        return matching.why_unfit(self.finding) if way is Way.MATCH else leaves.why_unfit(self.finding, way)
+
     def _fitting(self) -> Iterator[Way]:
         bare = self.finding.operation_id is None
-        if bare and self.finding.item_class == ItemClass.UNEXPECTED:
+        unexpected = self.finding.item_class == ItemClass.UNEXPECTED
+        if bare and unexpected:
             yield Way.TAKE_IN
-        if not bare and self.finding.item_class in ABSENT:
+        if (bare and unexpected) or (not bare and self.finding.item_class in ABSENT):
             yield Way.MATCH
         yield Way.WAIVE
         if bare:
@@ -137,23 +140,18 @@ class Page:
         return next((door for door in self.doors if door.way == way), None)
 
     @cached_property
-    def candidates(self) -> list[tuple[Finding, str, str, str]]:
-        """What it could be matched with: the record, its id, its amount, and what it differs by."""
-        found = []
-        for one in matching.candidates(self.finding):
-            apart, whole = matching.apart(self.finding, one), amounts.whole(one.amount, one.currency)
-            differs = "not comparable" if apart is None else amounts.signed(apart, one.currency)
-            found.append((one, one.destination[0]["id"], whole, differs))
-        return found
+    def candidates(self) -> list["Candidate"]:
+        """What it could be matched with."""
+        return [Candidate(pair, self.finding) for pair in matching.candidates(self.finding)]
 
-    def chosen(self, other: str) -> tuple[Finding, str, str, str] | None:
+    def chosen(self, other: str) -> "Candidate | None":
         """Return the one of them that an address names."""
-        return next((one for one in self.candidates if str(one[0].pk) == other), None)
+        return next((one for one in self.candidates if str(one.other.pk) == other), None)
 
-    @property
-    def by_two(self) -> bool:
+    def by_two(self, chosen: "Candidate | None") -> bool:
         """Say whether this person's decision waits for a second one."""
-        return leaves.takes_two(self.finding, self.person.get_username())
+        settled = chosen.pair.missing if chosen is not None else self.finding
+        return leaves.takes_two(settled, self.person.get_username())
 
     @property
     def until(self) -> str:
@@ -167,6 +165,53 @@ class Page:
         with sight.whole():
             events = Event.objects.filter(operation=None, data__decision__in=known).order_by("pk")
         return [trail.line(event, there=self.there) for event in events]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is missing and a record of nobody's, as they are shown beside each other on the page of one."""
+
+    pair: matching.Pair
+    begun: Finding
+
+    @property
+    def other(self) -> Finding:
+        """The one that the page is not of."""
+        missing, extra = self.pair.missing, self.pair.extra
+        return extra if self.begun.pk == missing.pk else missing
+
+    @property
+    def meant(self) -> str:
+        """The operation, as people call it, with its amount."""
+        missing = self.pair.missing
+        name = wording.name(missing.operation) if missing.operation is not None else missing.reference
+        return f"{name}, {_amount(missing)}"
+
+    @property
+    def there(self) -> str:
+        """The record, with its amount."""
+        extra = self.pair.extra
+        return f"{extra.destination[0]['id']}, {_amount(extra)}"
+
+    @property
+    def shown(self) -> str:
+        """The other one."""
+        return self.there if self.other is self.pair.extra else self.meant
+
+    @property
+    def amount(self) -> str:
+        """What the decision settles: what was meant."""
+        return amounts.whole(self.pair.missing.amount, self.pair.missing.currency)
+
+    @property
+    def differs(self) -> str:
+        """What is there less what was meant."""
+        apart = self.pair.apart
+        return "not comparable" if apart is None else amounts.signed(apart, self.pair.extra.currency)
+
+
+def _amount(finding: Finding) -> str:
+    return amounts.whole(finding.amount, finding.currency) or "no amount"
 
 
 def address(finding: Finding) -> str:

@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from django.db import connection
+from django.db.models import Q
 
 from ledger.models import Case, Operation
 from ledger.rules.approvals import Answer
 from ledger.rules.states import State
 from reconcile.carrying import ABSENT
 from reconcile.classes import ItemClass
-from reconcile.differences.models import Decision, Way
+from reconcile.differences.models import Decision, DecisionQuerySet, Way
 from reconcile.models import Finding
 
 SUPERSEDED = "A later run has looked again: see what it found."
@@ -33,8 +34,15 @@ def current(finding: Finding) -> Finding | None:
 
 def standing(finding: Finding) -> Decision | None:
     """Return the decision about a difference that waits or is in force."""
-    about = Decision.objects.filter(plan=finding.run.plan_id, name=name_of(finding), ended_at=None)
-    return about.filter(item_class=finding.item_class, answer__in=["", Answer.APPROVED]).first()
+    return about(finding).filter(ended_at=None, answer__in=["", Answer.APPROVED]).first()
+
+
+def about(finding: Finding) -> DecisionQuerySet:
+    """Return what was decided about a difference, also as the record that a missing one was matched with."""
+    name, item_class = name_of(finding), finding.item_class
+    named = {"other__reference": name} if finding.reference else {"other__fingerprint": name}
+    its = Q(name=name, item_class=item_class) | Q(other__item_class=item_class, **named)
+    return Decision.objects.filter(its, plan=finding.run.plan_id)
 
 
 def takes_two(finding: Finding, actor: str) -> bool:

@@ -2,41 +2,69 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 from django.db import transaction
 
 from ledger import actions as ledger
 from ledger.actions.changing import given, once
 from ledger.models import Operation, database_now
-from ledger.rules.approvals import Answer
 from ledger.rules.errors import NotNow
 from ledger.rules.states import LIVE, CaseKind, State
+from reconcile.carrying import ABSENT
 from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, looking
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding, Record
 
 CANDIDATES = 20
+LOOKED_AT = 1000
+"""Of so many of the latest, those with the nearest amounts are candidates."""
 
 
-def candidates(finding: Finding) -> Sequence[Finding]:
-    """Return living records of nobody's in a plan that a missing one could be, the nearest amount first."""
-    found = Finding.objects.filter(
-        run__plan=finding.run.plan_id, lives=True, item_class=ItemClass.UNEXPECTED, operation=None
-    )
-    near = [one for one in found.order_by("-pk")[:1000] if _one(one) is not None and not one.elsewhere]
-    return sorted(near, key=lambda one: (one.currency != finding.currency, abs(apart(finding, one) or 0)))[
-        :CANDIDATES
-    ]
+@dataclass(frozen=True)
+class Pair:
+    """What is missing, and the record of nobody's that it may be; begun from either."""
+
+    missing: Finding
+    extra: Finding
+
+    @classmethod
+    def of(cls, one: Finding, other: Finding) -> Self:
+        """Put two differences in their places."""
+        return cls(one, other) if one.item_class in ABSENT else cls(other, one)
+
+    @property
+    def apart(self) -> Decimal | None:
+        """What is there less what was meant; None in two currencies, or where one has no amount."""
+        meant, there = self.missing, self.extra
+        if meant.amount is None or there.amount is None or meant.currency != there.currency:
+            return None
+        return there.amount - meant.amount
+
+    @property
+    def far(self) -> tuple[bool, Decimal]:
+        """How little the two look like one: in two currencies, then by the amount."""
+        return self.missing.currency != self.extra.currency, abs(self.apart or Decimal(0))
 
 
-def apart(finding: Finding, other: Finding) -> Decimal | None:
-    """Return what is there less what was meant; None in two currencies, or where one has no amount."""
-    if finding.amount is None or other.amount is None or finding.currency != other.currency:
-        return None
-    return other.amount - finding.amount
+def candidates(finding: Finding) -> Sequence[Pair]:
+    """Return what a missing one or a record of nobody's could be matched with, the nearest amount first."""
+    living = Finding.objects.filter(run__plan=finding.run.plan_id, lives=True).order_by("-pk")
+    if finding.item_class in ABSENT:
+        found = living.filter(item_class=ItemClass.UNEXPECTED, operation=None)
+        near = [one for one in found[:LOOKED_AT] if _one(one) is not None and not one.elsewhere]
+    else:
+        found = living.filter(item_class__in=ABSENT, operation__isnull=False).select_related("operation")
+        near = [one for one in found[:LOOKED_AT] if not leaves.why_unfit(one, Way.MATCH)]
+    return sorted((Pair.of(finding, one) for one in near), key=lambda pair: pair.far)[:CANDIDATES]
+
+
+def why_unfit(finding: Finding) -> str:
+    """Say why a difference that is open is not one to be matched by hand, from either side; empty: it is."""
+    return leaves.why_unfit(finding, Way.MATCH) if finding.item_class in ABSENT else _why_not_record(finding)
 
 
 def _one(finding: Finding) -> dict[str, Any] | None:
@@ -95,12 +123,16 @@ def _why_not_with(other: Finding) -> str:
     latest = leaves.current(other)
     if latest is None or latest.pk != other.pk:
         return leaves.SUPERSEDED
+    if why := _why_not_record(other):
+        return why
+    before = leaves.standing(other)
+    return f"{before.maker} has decided about that record already: {before.why_said}" if before else ""
+
+
+def _why_not_record(other: Finding) -> str:
     if other.operation_id is not None or other.item_class != ItemClass.UNEXPECTED or _one(other) is None:
         return "Only one record that no operation carries is matched by hand."
-    if (before := leaves.standing(other)) is not None:
-        return f"{before.maker} has decided about that record already."
-    taken = Decision.objects.filter(other=other, ended_at=None, answer__in=["", Answer.APPROVED])
-    return "It is matched already." if taken.exists() else ""
+    return "An operation of another type carries it already." if other.elsewhere else ""
 
 
 def take_effect() -> None:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
+from reconcile.differences.matching import Pair
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from review import access, difference, settling
@@ -38,13 +39,16 @@ def show(request: HttpRequest, uid: uuid.UUID, pk: int) -> HttpResponse:
     page = difference.Page(finding, person(request), database_now())
     lacks = "" if access.may(request.user, "settle") else access.lacking(person(request))
     door = page.door(way)
+    chosen = page.chosen(request.POST.get("other") or request.GET.get("other", ""))
     shown = {
         "section": "runs",
         "now": page.now,
         "page": page,
         "door": door,
         "ends": way == END,
-        "chosen": page.chosen(request.POST.get("other") or request.GET.get("other", "")),
+        "chosen": chosen,
+        "by_two": door is not None and not door.why and page.by_two(chosen),
+        "amount": chosen.amount if chosen else page.amount,
         "follows": difference.FOLLOWS[door.way].format(there=page.there) if door else "",
         "form": form,
         "refusal": refusal or (door.why if door else ""),
@@ -88,8 +92,8 @@ def _refused(request: HttpRequest, finding: Finding, way: str, form: ReasonForm)
 
 def _matched(request: HttpRequest, finding: Finding, form: ReasonForm) -> Decision:
     said = dict(form.cleaned_data)
-    other = _found_of(finding, said.pop("other"))
-    return settling.match(finding, other, person=person(request), **said)
+    pair = Pair.of(finding, _found_of(finding, said.pop("other")))
+    return settling.match(pair.missing, pair.extra, person=person(request), **said)
 
 
 def _found_of(finding: Finding, pk: int) -> Finding:

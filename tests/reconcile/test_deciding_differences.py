@@ -260,7 +260,7 @@ def matched(missing: Finding, extra: Finding) -> Decision:
 
 def test_a_missing_one_is_matched_by_hand_until_its_record_changes(caller: Books) -> None:
     missing, extra = missing_and_extra(caller, "500.00")
-    assert [one.pk for one in matching.candidates(missing)] == [extra.pk]
+    assert [pair.extra.pk for pair in matching.candidates(missing)] == [extra.pk]
     decision = matched(missing, extra)
     assert decision.in_force_at is not None
     operation = Operation.objects.get()

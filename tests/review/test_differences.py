@@ -180,8 +180,41 @@ def test_what_is_missing_is_matched_by_hand_with_the_difference_in_front(books: 
     assert "INV-0" in page(missing, way="match")
     shown = page(missing, way=f"match&other={extra.pk}")
     assert "−1.50" in shown and "101.50 ZAR" in shown
-    assert "is matched with a record" in post(extra, "match", other=str(missing.pk))
     assert "ann matched it by hand." in post(missing, "match", other=str(extra.pk))
     operation = Operation.objects.get(key=key_of("470"))
     assert (operation.state, operation.destination_reference) == (State.COMPLETED, "INV-0")
     assert post(missing, "match").count("Not now") <= 1
+
+
+def test_a_record_of_nobodys_is_matched_from_its_own_page_as_from_that_of_what_is_missing(
+    books: Books,
+) -> None:
+    books.claimed("470", Outcome.UNCERTAIN, amount="101.50")
+    books.claimed("471", Outcome.UNCERTAIN, amount="7.00")
+    found(books, "100.00")
+    living = Finding.objects.filter(lives=True)
+    missing, extra = living.get(reference=key_of("470")), living.get(operation=None)
+    offered = page(extra, way="match")
+    assert offered.index("101.50 ZAR") < offered.index("7.00 ZAR"), "the nearest first"
+    pages = [page(one, way=f"match&other={other.pk}") for one, other in ((missing, extra), (extra, missing))]
+    (told,) = {text for shown in pages for text in re.findall(r'<dl class="facts small">.*?</dl>', shown)}
+    assert "INV-0, 100.00 ZAR" in told and "101.50 ZAR" in told and "−1.50" in told
+    assert "ann matched it by hand." in post(extra, "match", other=str(missing.pk))
+    (decision,) = missing.decisions.all()
+    assert (decision.way, decision.other, decision.amount) == ("match", extra, missing.amount)
+    assert "ann matched it by hand." in page(missing)
+    said = "ann has decided already: it is matched by hand."
+    assert said in post(extra, "take_in", "bob")
+    assert said in post(missing, "match", "bob", other=str(extra.pk))
+    assert not Operation.objects.filter(key=extra.reference).exists()
+
+
+def test_above_the_limit_a_match_from_the_records_page_asks_a_second_person_as_well(books: Books) -> None:
+    books.claimed("470", Outcome.UNCERTAIN, amount="5000.00")
+    found(books, "100.00")
+    living = Finding.objects.filter(lives=True)
+    missing, extra = living.get(operation__isnull=False), living.get(operation=None)
+    assert "a second person has to agree" in page(extra, way=f"match&other={missing.pk}")
+    assert "It waits for a second person" in post(extra, "match", other=str(missing.pk))
+    assert Operation.objects.get().state == State.UNCERTAIN
+    assert "It is answered on its operation’s page" in page(extra)
