@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -19,6 +19,7 @@ from ledger import sight
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from ledger.sight import Entities
+from reconcile.proposals.roles import in_force
 from review import second_factor
 from review.filters import Reader
 from review.instants import zone
@@ -86,7 +87,11 @@ NO_PART = "You see some entities only, and this is the whole installation’s."
 WHOLE: frozenset[Right] = frozenset({"people", "propose", "certify"})
 """What concerns every entity: nobody has it who is limited to some."""
 NO_APPROVER = "An approver decides this; your role asks."
-
+TWO_ROLES = (
+    f"{NO_ITEMS} You have a role that decides as well: you decide nothing until one of the two goes, as "
+    "People and roles says."
+)
+"""Of who had both before nobody could."""
 
 _OF_OTHERS: dict[Right, str] = {
     "resume": NO_ADMINISTRATOR,
@@ -114,37 +119,52 @@ class View(Protocol):
         """Answer a request."""
 
 
+class Known(NamedTuple):
+    """What is read of a person once for each request."""
+
+    given: frozenset[str]
+    """The names of their groups; of an auditor, that they are one."""
+    zone: str
+    entities: Entities
+    unread: int
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Return those that count."""
+        return in_force(self.given)
+
+
 def roles(user: User | AnonymousUser) -> frozenset[str]:
     """Return the names of a person's roles; read once for each request's user."""
-    return _known(user)[0]
+    return _known(user).roles
 
 
 def zone_name(user: User | AnonymousUser) -> str:
     """Return the name of the time zone that a person has chosen, blank where none; no query of its own."""
-    return _known(user)[1]
+    return _known(user).zone
 
 
 def unread(user: User | AnonymousUser) -> int:
     """Return how many notices a person has not read; a query of its own only where they are limited."""
     if entities(user) is not None:
         return Notice.objects.unread().filter(person=user.pk).count()
-    return _known(user)[3]
+    return _known(user).unread
 
 
 def entities(user: User | AnonymousUser) -> Entities:
     """Return to which legal entities a person is limited; None where they see all. No query of its own."""
-    return _known(user)[2]
+    return _known(user).entities
 
 
-def _known(user: User | AnonymousUser) -> tuple[frozenset[str], str, Entities, int]:
+def _known(user: User | AnonymousUser) -> Known:
     """Return a person's roles, zone, entities and unread notices; all in one query for each request."""
-    known: tuple[frozenset[str], str, Entities, int] | None = getattr(user, "_known", None)
+    known: Known | None = getattr(user, "_known", None)
     if known is None:
         rows = _rows(user) if user.is_authenticated else []
         given = frozenset(row[0] for row in rows if row[0] and row[0] != AUDITOR)
         zone, limit, term, new = rows[0][1:] if rows else (None, None, None, None)
         mine = given if term is None else frozenset({AUDITOR})
-        known = mine, zone or "", _both(limit, term), new or 0
+        known = Known(mine, zone or "", _both(limit, term), new or 0)
         user._known = known  # type: ignore[union-attr]  # kept on the request's own user
     return known
 
@@ -204,7 +224,9 @@ def lacking(user: User | AnonymousUser) -> str:
     """Say why a person's roles do not include a right of those who decide."""
     if may(user, "ask"):
         return NO_APPROVER
-    return NO_ITEMS if "administrator" in roles(user) else LOOKS_ONLY
+    if "administrator" not in roles(user):
+        return LOOKS_ONLY
+    return NO_ITEMS if roles(user) == _known(user).given else TWO_ROLES
 
 
 def _no_role(user: User | AnonymousUser) -> str:

@@ -19,6 +19,7 @@ from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
 from reconcile.models import Proposal
 from reconcile.proposals import actions as proposals
 from reconcile.proposals import limits
+from reconcile.proposals.roles import clash
 from review import access, cases, sessions
 from review.access import require
 from review.models import AuditorTerm, Bulk
@@ -45,15 +46,18 @@ class Account:
     sessions: int
     closed: str
     """Why this reader cannot reset it; empty where they can."""
+    both: bool
+    """They have an administrator's role and one that decides, from before: they decide nothing."""
 
 
 def make(name: str, *, roles: Sequence[str], actor: str, password: str | None) -> None:
     """Make a person with these roles; without a password for single sign-on alone.
 
     Conflict where the name is taken. NotNow where roles change by two: then it is made without one, and its
-    role is proposed.
+    role is proposed; and for roles that nobody has together.
     """
     _require_alone(roles)
+    _require_apart(name, roles)
     with transaction.atomic():
         if User.objects.filter(username__iexact=name).exists():
             raise Conflict(f"There is somebody called {name} already.")
@@ -69,6 +73,7 @@ def give_roles(name: str, *, roles: Sequence[str], actor: str, reason: str) -> N
     They stay in their teams.
     """
     _require_alone(("another",))
+    _require_apart(name, roles)
     with transaction.atomic():
         user = _locked(name)
         before = user.groups.filter(name__in=access.RIGHTS)
@@ -105,6 +110,11 @@ def _require_alone(roles: Sequence[str]) -> None:
             "Roles change by two here: make the account without one, and an administrator proposes it under "
             "Approvals."
         )
+
+
+def _require_apart(name: str, roles: Sequence[str]) -> None:
+    if why := clash(name, roles):
+        raise NotNow(why)
 
 
 def give_password(name: str, *, password: str | None, actor: str, reason: str) -> None:
@@ -198,6 +208,7 @@ def listed(reader: User) -> list[Account]:
 
 def _account(user: User, kinds: Sequence[str], begun: int, reader: User) -> Account:
     roles = frozenset(group.name for group in user.groups.all())
+    both = bool(user.is_active and clash(user.get_username(), roles))
     # Who audits has no other rights meanwhile.
     roles = frozenset({access.AUDITOR}) if user.audits else roles  # type: ignore[attr-defined]  # annotated
     sees = limits.words(user.limit.entities) if hasattr(user, "limit") else ""
@@ -207,7 +218,8 @@ def _account(user: User, kinds: Sequence[str], begun: int, reader: User) -> Acco
     words += [f"{keys} passkey{'s' * (keys != 1)}"] * bool(keys)
     closed = access.why_not(reader, "people") or (OWN if user.pk == reader.pk else "")
     missing = needed(roles) and not words
-    return Account(user, ", ".join(sorted(roles)), sees, " and ".join(words), missing, begun, closed)
+    listed = ", ".join(sorted(roles))
+    return Account(user, listed, sees, " and ".join(words), missing, begun, closed, both)
 
 
 def _locked(name: str) -> User:

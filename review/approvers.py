@@ -3,9 +3,7 @@
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from review.access import RIGHTS
-
-APPROVING = sorted(role for role, rights in RIGHTS.items() if "approve" in rights)
+from reconcile.proposals import roles
 
 
 def second_person(asking: User, entity: str = "") -> str:
@@ -13,7 +11,7 @@ def second_person(asking: User, entity: str = "") -> str:
 
     Of those who are limited, only who sees the entity that is named.
     """
-    others = User.objects.filter(is_active=True, groups__name__in=APPROVING).exclude(pk=asking.pk)
+    others = roles.having(roles.APPROVER).exclude(pk=asking.pk)
     if entity:
         others = others.filter(Q(limit=None) | Q(limit__entities__contains=[entity]))
     names = list(others.order_by("username").values_list("username", flat=True).distinct()[:2])

@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Self
 
-from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from ledger import actions
 from ledger.models import Case, Operation, OperationType
 from reconcile.models import Finding, Repeat
-from review import access, wording
+from reconcile.proposals import roles
+from review import wording
 from review.instants import instant, zone
 
 HANDED_AT_ONCE = 500
 """The most that one click hands over."""
 MORNING = time(8)
-TAKERS = sorted(role for role, rights in access.RIGHTS.items() if "assign" in rights)
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _moments(now: datetime) -> Iterator[tuple[datetime, str]]:
 
 def takers() -> list[str]:
     """Return who can be given a case, by name."""
-    able = User.objects.filter(is_active=True, groups__name__in=TAKERS)
+    able = roles.having(*roles.DECIDING)
     return list(able.order_by("username").values_list("username", flat=True).distinct())
 
 

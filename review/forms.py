@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from ledger.models import database_now
 from ledger.rules.approvals import OVERRIDES
 from ledger.rules.hours import is_within
-from reconcile.proposals.actions import ROLES
+from reconcile.proposals.roles import ROLES
 from review.instants import FIRST_DAY, LAST_DAY, OUT_OF_RANGE, zone
 
 REASON_MAX = 1000

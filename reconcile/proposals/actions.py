@@ -24,13 +24,13 @@ from ledger.rules.errors import Malformed, NotFound, NotNow
 from reconcile import configuration
 from reconcile.configuration import Refused, rows, source
 from reconcile.configuration.rows import Change
+from reconcile.proposals import roles
 from reconcile.proposals.models import ROLE, RULES, Proposal
+from reconcile.proposals.roles import ADMINISTRATOR, APPROVER
 
 COUNTS_FOR = timedelta(days=7)
 MOVED = "What is configured has changed since, or this version reads the file otherwise. Propose it anew."
 LAPSED = "Nobody answered in time."
-ADMINISTRATOR, APPROVER = "administrator", "approver"
-ROLES = ("viewer", "reviewer", APPROVER, ADMINISTRATOR)
 
 
 class NotProposed(NotNow):
@@ -53,7 +53,7 @@ def by_two() -> bool:
 
 def approvers() -> QuerySet[User]:
     """Return who can approve a change of rules, roles or limits: who is limited to entities sees none."""
-    return User.objects.filter(is_active=True, groups__name=APPROVER, limit=None)
+    return roles.having(APPROVER).filter(limit=None)
 
 
 def need_two(changes: Sequence[Change]) -> list[Change]:
@@ -98,15 +98,21 @@ def propose_rules(
 def propose_role(
     person: User, role: str, *, give: bool, actor: str, reason: str, command_id: uuid.UUID
 ) -> Proposal:
-    """Propose to give a role to a person, or to take it; NotNow where that is so already, or waits."""
-    if role not in ROLES:
+    """Propose to give a role to a person, or to take it; NotNow where that is so already, or waits.
+
+    NotNow also where it does not go with one that they have.
+    """
+    if role not in roles.ROLES:
         raise Malformed(f"There is no role “{role}”.")
     name = person.get_username()
 
     def make() -> Proposal:
         User.objects.select_for_update().get(pk=person.pk)  # one proposal of a role at a time
-        if person.groups.filter(name=role).exists() == give:
+        has = {*person.groups.values_list("name", flat=True)}
+        if (role in has) == give:
             raise NotNow(f"{name} {'is' if give else 'is no'} {role} already.")
+        if give and (why := roles.clash(name, has | {role})):
+            raise NotNow(why)
         same = Proposal.objects.waiting(database_now()).filter(about_account=person.pk, data__role=role)
         if (other := same.exclude(command_id=command_id).first()) is not None:
             raise NotNow(f"{other.maker} has proposed this already: it waits for an answer under Approvals.")
@@ -258,10 +264,13 @@ def _applied(proposal: Proposal, *, approver: str) -> str:
 
 def _apply_role(proposal: Proposal, approver: str) -> str:
     assert proposal.about_account is not None  # of a role
-    person = User.objects.filter(pk=proposal.about_account).first()
+    person = User.objects.select_for_update().filter(pk=proposal.about_account).first()
     role, give = proposal.data["role"], proposal.data["give"]
-    if person is None or person.groups.filter(name=role).exists() == give:
+    has = {*person.groups.values_list("name", flat=True)} if person is not None else set()
+    if person is None or (role in has) == give:
         return "That is so already, or the account is gone."
+    if give and (why := roles.clash(person.get_username(), has | {role})):
+        return why
     group = Group.objects.get(name=role)
     (person.groups.add if give else person.groups.remove)(group)
     return ""

@@ -18,6 +18,7 @@ from ledger import audit
 from ledger.door import health
 from ledger.models import Event, Operation, database_now
 from ledger.worker import nudging
+from reconcile.proposals import roles
 from review.doctor.lines import Line, ok, warning, wrong
 from review.instants import span
 
@@ -26,6 +27,11 @@ LATE = timedelta(minutes=5)
 """How long what is due, or not sealed, may wait before somebody should look."""
 OFF, FAR_OFF = timedelta(seconds=2), timedelta(seconds=60)
 """How far this machine's clock may be from the database's; signatures of webhooks bear some minutes."""
+ONE_GOES = (
+    "They decide nothing until one role goes: an administrator proposes that under Approvals. Where nobody "
+    "is left to agree, set RULES_BY_TWO=false and manage.py person NAME --role ROLE --reason TEXT. "
+    "Who administers and decides has two accounts."
+)
 _ROLE = """
 SELECT current_user, r.rolsuper OR r.rolbypassrls OR r.rolcreaterole,
     pg_has_role(c.relowner, 'MEMBER') OR has_table_privilege(c.oid, 'TRUNCATE')
@@ -33,7 +39,7 @@ FROM pg_roles AS r, pg_class AS c WHERE r.rolname = current_user AND c.oid = 'le
 """
 _OFF = """
 SELECT c.relname || '.' || t.tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
-WHERE t.tgenabled = 'D' AND c.relname ~ '^(ledger|reconcile|review)_' ORDER BY 1
+WHERE t.tgenabled = 'D' AND c.relname ~ '^(ledger|reconcile|review|auth)_' ORDER BY 1
 """
 
 
@@ -156,13 +162,17 @@ def cache_table() -> Iterator[Line]:
 def people() -> Iterator[Line]:
     """Say whether there is anybody to administer, and to approve."""
     active = User.objects.filter(is_active=True)
-    for role_name, why in (
-        ("administrator", "nobody lets people in"),
-        ("approver", "nobody is a second person"),
+    for role_name, there, why in (
+        ("administrator", active.filter(groups__name="administrator"), "nobody lets people in"),
+        ("approver", roles.having(roles.APPROVER), "nobody is a second person"),
     ):
-        if not active.filter(groups__name=role_name).exists():
+        if not there.exists():
             remedy = f"manage.py person NAME --role {role_name}"
             yield warning("people", f"There is no {role_name}: {why}.", remedy)
+    for name in roles.with_both().order_by("username").values_list("username", flat=True):
+        yield wrong(
+            "people", f"{name} is administrator and decides items: both do not go together.", ONE_GOES
+        )
     yield ok("people", f"{active.count()} accounts open")
 
 

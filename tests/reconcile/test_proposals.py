@@ -135,7 +135,7 @@ def test_what_was_read_is_what_is_applied_or_nothing(runs: Configure) -> None:
 def test_44_nobody_approves_rules_that_they_proposed_by_whatever_way(runs: Configure) -> None:
     runs(LOOSER, "--by", "ada")
     proposal, ada = latest(), person("ada")
-    ada.groups.add(Group.objects.get(name="approver"))
+    ada.groups.set([Group.objects.get(name="approver")])
     with pytest.raises(NotNow, match="a second person decides"):
         approve(actor="ada")
     address = f"/approvals/rules/{proposal.uid}/"
