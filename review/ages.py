@@ -7,6 +7,8 @@ from typing import Self
 
 from review import amounts
 
+CLASSES = ((0, "<1"), (1, "1–6"), (7, "7–29"), (30, "30+"))
+"""The classes of age on every page: from how many whole days on, and how that is written."""
 BAR_TOP, BAR_HEIGHT, BAR_STEP = 28, 100, 60
 
 

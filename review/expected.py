@@ -70,6 +70,7 @@ class Expected:
     lines: list[Line]
     more: bool
     """Not all open differences were added up."""
+    now: datetime
 
     @property
     def headline(self) -> str:
@@ -99,7 +100,7 @@ class Expected:
 
     @property
     def summary(self) -> list[str]:
-        """Say what is unexplained and what is open, in each currency."""
+        """Say as of which runs what is unexplained and what is open, in each currency."""
         money = [figures for figures in self.totals if figures.currency]
         if not money:
             return []
@@ -108,7 +109,14 @@ class Expected:
         items = sum(line.unexplained_items for line in self.lines)
         unexplained += f" and {wording.several(items, 'item')}" if items else ""
         held = ", ".join(_coded(figures.open, figures.currency) for figures in money)
-        return [f"unexplained {unexplained}", f"open {more}{held}"]
+        return [f"as of {self._as_of}: unexplained {unexplained}", f"open {more}{held}"]
+
+    @property
+    def _as_of(self) -> str:
+        """Say when the runs began whose figures are added up: since then more has happened."""
+        began = [line.run.started_at for line in self.lines if line.figures and line.run]
+        first, last = instant(min(began), self.now), instant(max(began), self.now)
+        return last if first == last else f"{first} to {last}"
 
 
 def read(now: datetime, *, paused: Container[int]) -> Expected:
@@ -125,7 +133,7 @@ def read(now: datetime, *, paused: Container[int]) -> Expected:
     lines = [_Seen(one, runs.get(one.last), runs.get(one.done), paused, busy=busy).line(now) for one in plans]
     still, more = _open([line.run.pk for line in lines if line.run and line.run.state == Run.State.DONE])
     lines = [_with_figures(line, still) for line in lines]
-    return Expected(sorted(lines, key=lambda line: line.standing != "did not"), more)
+    return Expected(sorted(lines, key=lambda line: line.standing != "did not"), more, now)
 
 
 @dataclass(frozen=True)

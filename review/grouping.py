@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from django.db.models import Case, Count, F, FloatField, Min, Sum, Value, When
-from django.db.models.functions import Abs
 from django.urls import reverse
 
 from ledger.models import Destination, OperationType
@@ -38,7 +37,7 @@ class Group:
     there: str
     count: int
     sums: list[str]
-    """The money at risk in each currency, without its sign: nothing is added across."""
+    """The money at risk in each currency: nothing is added across."""
     age: str
     """That of the oldest."""
     address: str
@@ -91,7 +90,7 @@ def _counted(queue: Queue) -> list[dict[str, Any]]:
     return list(
         asked.annotate(
             count=Count("pk"),
-            money=Sum(Abs("amount")),
+            money=Sum("at_risk"),
             oldest=Min("since"),
             risk=Sum(F("size") * queue.scale.unit() * age_s),
         )

@@ -17,12 +17,14 @@ MOST = 2000
 """Rows in one file, in the order of the page; where there are more, it says so."""
 WALKED = 100
 """Pages that are read at most, each of which may look through many rows for few."""
+TOTALS = "the money at risk of what stands in the queue; what only waits for its turn has none"
 COLUMNS = (
     "state",
     "name",
     "what",
     "key",
     "amount",
+    "at_risk",
     "currency",
     "found",
     "age",
@@ -55,12 +57,12 @@ class Kept:
         for row in self.rows:
             one = row.operation
             key, uid = (one.key, str(one.uid)) if one is not None else ("", "")
-            told = (row.badge.words, row.name, row.noun, key, _exact(row), row.currency, row.found, row.age)
+            told = (row.badge.words, row.name, row.noun, key, *_exact(row), row.currency, row.found, row.age)
             yield dict(zip(COLUMNS, (*told, row.due, row.late, row.owner, row.next, uid), strict=True))
 
 
 def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept:
-    """Read the rows of an address, page by page, and what they add up to in each currency."""
+    """Read the rows of an address, page by page, and the money at risk in each currency."""
     rows: list[Row] = []
     after, more = None, True
     for _ in range(WALKED):
@@ -71,9 +73,9 @@ def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept
             break
     totals: dict[str, Decimal] = {}
     for row in rows[:MOST]:
-        amount = _exact(row)
-        if amount is not None:
-            totals[row.currency] = totals.get(row.currency, Decimal(0)) + amount
+        _, at_risk = _exact(row)
+        if at_risk is not None:
+            totals[row.currency] = totals.get(row.currency, Decimal(0)) + at_risk
     more = more or len(rows) > MOST
     return Kept(
         rows[:MOST],
@@ -85,7 +87,7 @@ def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept
             author=author,
             count=len(rows[:MOST]),
             totals={currency: f"{total:f}" for currency, total in sorted(totals.items())},
-            more={"complete": _complete(len(rows)) if more else "yes"},
+            more={"totals_are": TOTALS, "complete": _complete(len(rows)) if more else "yes"},
         ),
     )
 
@@ -96,8 +98,10 @@ def _complete(count: int) -> str:
     return "no: too many were looked through for so few; there may be more"
 
 
-def _exact(row: Row) -> Decimal | None:
-    """Return a row's amount in its currency's decimals."""
-    return (
-        None if row.amount is None or not row.currency else Decimal(money.written(row.amount, row.currency))
+def _exact(row: Row) -> tuple[Decimal | None, Decimal | None]:
+    """Return a row's amount, and the money at risk, in its currency's decimals."""
+    amount, at_risk = (
+        None if one is None or not row.currency else Decimal(money.written(one, row.currency))
+        for one in (row.amount, row.at_risk)
     )
+    return amount, at_risk

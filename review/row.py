@@ -13,7 +13,7 @@ from ledger.rules.contracts import REFUSES_US
 from ledger.rules.errors import RulesUnreadable
 from ledger.rules.states import DOUBT, CaseKind, Outcome, State, Verdict
 from reconcile.classes import ItemClass
-from review import queue, told, wording
+from review import amounts, queue, told, wording
 from review.instants import instant, span
 from review.models import Item
 from review.queue import Entry
@@ -33,6 +33,8 @@ class Row:
     address: str
     noun: str
     amount: Decimal | None
+    at_risk: Decimal | None
+    """The money at risk where it stands in the queue and has an amount."""
     currency: str
     badge: wording.Badge
     name: str
@@ -48,6 +50,13 @@ class Row:
     """Its open case, where whose it is can be changed."""
     next: str
     asks: bool
+
+    @property
+    def stake(self) -> str:
+        """How much is at risk, where that is not simply the amount: "3 720.00 at risk"."""
+        if self.at_risk is None or self.amount is None or self.at_risk == abs(self.amount):
+            return ""
+        return f"{amounts.show(self.at_risk, self.currency)} at risk"
 
     @classmethod
     def of(cls, operation: Any, now: datetime, *, refuted: Container[int]) -> Self:
@@ -70,6 +79,7 @@ class Row:
             address=queue.address(operation.uid, None, None),
             noun=operation.operation_type.noun,
             amount=operation.amount,
+            at_risk=operation.at_risk,
             currency=operation.currency,
             badge=wording.badge(state, trouble=trouble, taken=taken, absent=absent),
             name=f"{name} · {operation.subject}" if operation.subject else name,
@@ -100,6 +110,7 @@ def of_difference(item: Item, now: datetime) -> Row:
         address=queue.address(None, finding.pk, finding.run.uid),
         noun=kind.noun,
         amount=item.amount,
+        at_risk=item.at_risk,
         currency=item.currency,
         badge=_BADGES.get(item_class, wording.Badge("uncertain", "Cannot be read", "could_not_look")),
         name=finding.reference or first_id or "Without a number",

@@ -30,13 +30,11 @@ from reconcile.differences.models import Decision
 from reconcile.differences.waivers import WAIVED
 from reconcile.models import Finding, Run
 from review import amounts, instants, wording
-from review.ages import Ages, Part
+from review.ages import CLASSES, Ages, Part
 from review.tie_out import TieOut
 
 SHOWN = 200
 """How many differences stand on one page; the others stand on the next, and all of them in the CSV."""
-AGES = ((0, "0–1"), (2, "2–7"), (8, "8–30"), (31, "31+"))
-"""From how many days on, and how that is written."""
 NO_AMOUNT = ExpressionWrapper(Q(currency=""), output_field=BooleanField())
 LARGEST_FIRST = F("amount").desc(nulls_last=True)
 
@@ -301,7 +299,7 @@ class Reading:
     def _ages(self, currency: str) -> Ages:
         held = [held for held in self._open if held.currency == currency]
         parts = []
-        for age, (_, days) in enumerate(AGES):
+        for age, (_, days) in enumerate(CLASSES):
             of_age = [one for one in held if one.age == age]
             whole = sum((one.amount for one in of_age), Decimal(0))
             parts.append(Part(days, sum(one.findings for one in of_age), whole))
@@ -314,10 +312,10 @@ def _waived(waiver: Decision, now: datetime) -> str:
 
 
 def _age(run: Run) -> Case:
-    """Return the place of a finding in AGES, for the database to compute."""
+    """Return the place of a finding in the classes of age, for the database to compute."""
     days = [
         When(first_seen_at__lte=run.started_at - timedelta(days=start), then=Value(place))
-        for place, (start, _) in reversed(list(enumerate(AGES)))
+        for place, (start, _) in reversed(list(enumerate(CLASSES)))
     ]
     return Case(*days, default=Value(0))
 

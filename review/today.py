@@ -10,7 +10,6 @@ from typing import Self
 from django.contrib.auth.models import User
 from django.db.models import Case as Choice
 from django.db.models import Count, Sum, Value, When
-from django.db.models.functions import Abs
 from django.urls import reverse
 
 from ledger.models import Approval, Case
@@ -29,7 +28,7 @@ from review import (
     troubles,
     wording,
 )
-from review.ages import Ages, Part
+from review.ages import CLASSES, Ages, Part
 from review.bulk import controls, listing
 from review.filters import Filter
 from review.models import Item
@@ -42,8 +41,6 @@ APPROVALS = 4
 NOTICES = 4
 COUNTED = 10_000
 """The most that is counted, or added up, of what waits."""
-AGES = (("", "24", "0–1"), ("24", "168", "1–7"), ("168", "720", "7–30"), ("720", "", "30+"))
-"""From how many hours on, up to how many, as the queue's filters name them; and in days."""
 PERSON = Filter(view="person", order="due")
 """The queue of what waits for a person, as it is linked from here."""
 MINE = replace(PERSON, who="me")
@@ -86,6 +83,7 @@ class Today:
     asks: list[Ask]
     asked: str
     ages: list[Ages]
+    """The money at risk of what waits for a person, currency by currency."""
     without_amount: int
     since: since.Since
     notices: inbox.Inbox
@@ -124,6 +122,16 @@ class Today:
         return f"{there:%H:%M} {zone}, {there:%A} {there.day} {there:%B %Y}"
 
     @property
+    def at_risk(self) -> str:
+        """Say what is at risk of what waits for a person now, currency by currency: the sum of its queue."""
+        return ", ".join(f"{ages.currency}\u00a0{ages.amount}" for ages in self.ages)
+
+    @property
+    def grouped(self) -> str:
+        """Return where that sum stands by cause and destination."""
+        return f"{reverse('queue')}?{replace(PERSON, group='cause').address}"
+
+    @property
     def queues(self) -> list[tuple[str, str]]:
         """The queues of what waits, in words that count them, with their addresses."""
         all_ = [
@@ -133,7 +141,7 @@ class Today:
             (self.snoozed, "Snoozed", SNOOZED),
         ]
         return [
-            (f"{words} {count}", f"{reverse('queue')}?{chosen.address}")
+            (f"{words} {count} item{'s' * (count != '1')}", f"{reverse('queue')}?{chosen.address}")
             for count, words, chosen in all_
             if count
         ]
@@ -212,15 +220,15 @@ def _ages(now: datetime) -> dict[str, list[Part]]:
     """Add up what waits for a person by currency and age; the cap's oldest where there are very many."""
     some = narrowing.items(PERSON, [], now).order_by("since_s", "pk").values("pk")[:COUNTED]
     ages = [
-        When(since__lte=now - timedelta(hours=int(older)), then=Value(place))
-        for place, (older, _, _) in reversed(list(enumerate(AGES)))
-        if older
+        When(since__lte=now - timedelta(days=start), then=Value(place))
+        for place, (start, _) in reversed(list(enumerate(CLASSES)))
+        if start
     ]
     found = (
         Item.objects.filter(pk__in=some)
         .order_by()
         .values_list("currency", Choice(*ages, default=Value(0)))
-        .annotate(count=Count("pk"), whole=Sum(Abs("amount")))
+        .annotate(count=Count("pk"), whole=Sum("at_risk"))
     )
     held: dict[str, dict[int, tuple[int, Decimal]]] = defaultdict(dict)
     for currency, age, count, whole in found:
@@ -229,7 +237,10 @@ def _ages(now: datetime) -> dict[str, list[Part]]:
 
 
 def _parts(currency: str, by_age: dict[int, tuple[int, Decimal]]) -> Iterable[Part]:
-    for place, (older, younger, days) in enumerate(AGES):
+    # The queue's filters count in hours.
+    hours = [str(24 * start) if start else "" for start, _ in CLASSES]
+    for place, (_, days) in enumerate(CLASSES):
         count, whole = by_age.get(place, (0, Decimal(0)))
-        there = replace(PERSON, currency=currency, age=older, younger=younger)
+        younger = hours[place + 1] if place + 1 < len(hours) else ""
+        there = replace(PERSON, currency=currency, age=hours[place], younger=younger)
         yield Part(days, count, whole, f"{reverse('queue')}?{there.address}" if currency else "")

@@ -26,6 +26,7 @@ from django.db.models.functions import Coalesce, JSONObject, NullIf
 
 from ledger import sight
 from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
+from review.models import Item
 
 _THESE: Any = object()
 """Stands in the compiled statement for the ids that are read."""
@@ -111,6 +112,7 @@ def told(operations: QuerySet[Any]) -> QuerySet[Any]:
             When(open_case__snoozed_revision=F("revision"), then=F("open_case__snoozed_until")), default=None
         ),
         due_at=F("open_case__due_at"),
+        at_risk=Subquery(Item.objects.filter(operation=OuterRef("pk")).values("at_risk")[:1]),
         waits_for=Coalesce(NullIf(F("after__description"), Value("")), F("after__key")),
     )
     # What is large, and in no row.

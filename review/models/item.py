@@ -60,10 +60,12 @@ class Item(models.Model):
     """That of the latest check that saw the end of every try; empty before one."""
     amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
     currency = models.CharField(max_length=3, blank=True)
+    at_risk = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    """The money at risk (`sql/at_risk.sql`); None without an amount, and of what reverses a surplus."""
     band = models.IntegerField()
-    """The power of two below the amount; without one, the operation type: alike ones by age are in order."""
+    """The power of two below the size; without an amount, the type: alike ones by age are in order."""
     size = models.FloatField()
-    """The amount without its sign, or 1 without one; floating, for ordering only."""
+    """The money at risk, of a reversal its amount, or 1 without any; floating, for ordering only."""
     lightness = models.FloatField()
     """The amount without its sign, negative, so that the largest comes first; or 1 without one."""
     since = models.DateTimeField()

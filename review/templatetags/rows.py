@@ -19,7 +19,7 @@ _ROW = """<tr role="row">
 {pick}<td role="cell" class="q-state">{badge}</td>
 <td role="cell" class="q-key"><a href="{address}">{name}</a></td>
 <td role="cell" class="q-type soft">{noun}</td>
-<td role="cell" class="num q-amount">{amount}</td><td role="cell" class="q-cur soft">{currency}</td>
+<td role="cell" class="num q-amount">{amount}{stake}</td><td role="cell" class="q-cur soft">{currency}</td>
 <td role="cell" class="q-found"><span class="mark">{icon}<span>{found}</span></span></td>
 <td role="cell" class="num q-age">{age}</td>
 <td role="cell" class="q-due">{due}</td>
@@ -33,6 +33,7 @@ _PICK = (
 )
 _NO_PICK = mark_safe('<td role="cell" class="q-pick"></td>\n')
 _OWNER = '<a href="{}?back={}">{}<span class="vh">: assign or snooze {}</span></a>'
+_STAKE = '<br><span class="small soft nb">{}</span>'
 _ALSO = '{} <span class="small late">also {}</span>'
 
 
@@ -62,6 +63,7 @@ def _row(row: Row, carry: str, back: str, *, picks: bool) -> SafeString:
         name=row.name,
         noun=row.noun,
         amount=amounts.show(row.amount, row.currency),
+        stake=format_html(_STAKE, row.stake) if row.stake else "",
         currency=row.currency,
         icon=icon(row.found_icon),
         found=row.found,
