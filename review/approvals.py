@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 
 from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
+from ledger.rules.second_person import YOURSELF
 from reconcile.models import Decision, Proposal
-from review import access, asked, told, wording
+from review import access, approvers, asked, told, wording
 from review.models import Bulk
 from review.row import Row, rows
 
@@ -51,7 +52,7 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
 
 def _request(approval: Approval, row: Row, person: User, now: datetime) -> Request:
     operation = row.operation
-    mine = approval.is_by(person.pk, person.get_username())
+    mine = approvers.is_own(approval, person)
     closed = "" if access.may(person, "approve") else access.lacking(person)
     return Request(
         approval=approval,
@@ -68,7 +69,7 @@ def _request(approval: Approval, row: Row, person: User, now: datetime) -> Reque
         follows=asked.follows(approval, operation),
         due=asked.due(approval, now),
         mine=mine,
-        closed="You asked for it yourself: a second person decides." if mine else closed,
+        closed=YOURSELF if mine else closed,
     )
 
 

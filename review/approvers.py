@@ -1,9 +1,40 @@
-"""Who could be the second person."""
+"""Who could be the second person, and who cannot answer."""
+
+from typing import Protocol
 
 from django.contrib.auth.models import User
 from django.db.models import Q
 
+from ledger.rules.actors import is_software
+from ledger.rules.second_person import Asker
 from reconcile.proposals import roles
+from review import access
+
+
+class Asked(Protocol):
+    """A row of whatever waits for a second person."""
+
+    @property
+    def maker(self) -> str:
+        """Who asked, by the name of then."""
+
+    @property
+    def maker_account(self) -> int | None:
+        """Their account."""
+
+
+def is_own(asked: Asked, person: User) -> bool:
+    """Say whether this person has asked, under whatever name; no query."""
+    if is_software(asked.maker):
+        return False
+    account = asked.maker_account
+    return asked.maker == person.get_username() if account is None else account == person.pk
+
+
+def why_not(asked_by: Asker, person: User) -> str:
+    """Say why this person neither approves nor refuses what was asked; empty where they may."""
+    lacks = "" if access.may(person, "approve") else access.lacking(person)
+    return asked_by.why_not(person.get_username()) or lacks
 
 
 def second_person(asking: User, entity: str = "") -> str:

@@ -16,7 +16,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
-from review import access, amounts, trail, wording
+from review import access, amounts, approvers, trail, wording
 from review.instants import instant, zone
 from review.runs import Difference
 
@@ -274,15 +274,13 @@ def waiting(person: User, now: datetime, *, most: int = 50) -> list[dict[str, An
 
 def request(decision: Decision, person: User, now: datetime, *, whole: bool = True) -> dict[str, Any]:
     """Return one request as the list and its page show it; `closed` says why this person cannot answer."""
-    mine = actions.is_by(decision, person.get_username()) if whole else False
-    lacks = "" if access.may(person, "approve") else access.lacking(person)
-    closed = (actions.why_not_answered(decision, person.get_username()) or lacks) if whole else ""
+    closed = approvers.why_not(actions.asked_by(decision), person) if whole else ""
     amount = amounts.whole(decision.amount, decision.currency)
     return {
         "decision": decision,
         "title": f"{decision.name}{f' · {amount}' if amount else ''}",
         "asks": asks(decision, now),
         "until": f"counts until {instant(decision.expires_at, now)}",
-        "mine": mine,
+        "mine": approvers.is_own(decision, person),
         "closed": closed,
     }

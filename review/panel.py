@@ -10,7 +10,7 @@ from ledger.models import Operation, Pause
 from ledger.rules.leaves import SITTING, Action
 from ledger.rules.seven import seven
 from ledger.rules.states import State, Verdict
-from review import amounts, beside, sentences, timeline, trail, window, wording
+from review import amounts, approvers, beside, sentences, timeline, trail, window, wording
 from review.instants import instant, say
 from review.reading import Door, Reading
 from review.several import Chosen, Several, candidates
@@ -190,7 +190,7 @@ def _looks(reading: Reading) -> list[Action]:
 def _answers(reading: Reading) -> list[Action]:
     """Return what the maker and everybody else find under an open request."""
     person = reading.person
-    mine = reading.asked is not None and reading.asked.is_by(person.pk, person.get_username())
+    mine = reading.asked is not None and approvers.is_own(reading.asked, person)
     answer = [Action.TAKE_BACK] if mine else [Action.APPROVE, Action.REFUSE]
     return [*answer, Action.CHECK] if reading.facts.has_lookup else answer
 

@@ -11,7 +11,7 @@ from ledger.rules.approvals import Answer
 from reconcile.models import Proposal
 from reconcile.proposals import actions, limits
 from reconcile.proposals.models import AUDITOR, LIMIT, RULES
-from review import access, trail
+from review import approvers, trail
 from review.instants import instant, span
 
 SHOWN = 50
@@ -62,7 +62,6 @@ def of(proposal: Proposal, person: User, now: datetime, *, whole: bool = True) -
     """Read one proposal; where it is shown whole, with its trail and who may answer."""
     left = f"counts until {instant(proposal.expires_at, now)}, {span(proposal.expires_at - now)} left"
     over = proposal.decided_at is None and proposal.expires_at <= now
-    name, lacks = person.get_username(), "" if access.may(person, "approve") else access.lacking(person)
     done = ENDED[Answer(proposal.answer)] if proposal.answer else ""
     by = "Tieout" if proposal.answer in (Answer.VOIDED, Answer.LAPSED) else proposal.decided_by
     told = Event.objects.filter(operation=None, data__proposal=str(proposal.uid)) if whole else ()
@@ -72,8 +71,8 @@ def of(proposal: Proposal, person: User, now: datetime, *, whole: bool = True) -
         maker=proposal.maker,
         until="nobody answered in time" if over else left,
         lines=[Line.of(said) for said in proposal.lines],
-        mine=whole and actions.is_by(proposal, name),
-        closed=(actions.why_not(proposal, name) or lacks) if whole else "",
+        mine=approvers.is_own(proposal, person),
+        closed=approvers.why_not(actions.asked_by(proposal), person) if whole else "",
         ended=_ended(proposal, by, done),
         trail=[trail.line(event, there="it") for event in told],
     )

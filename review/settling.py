@@ -83,5 +83,5 @@ def answer(decision: Decision, *, person: User, answer: str, reason: str) -> Non
     if answer == "refuse":
         actions.refuse(decision.uid, actor=actor, reason=reason)
         return
-    actions.require_another(decision, actor)
+    actions.asked_by(decision).require_another(actor)
     actions.approve(decision.uid, actor=actor, reason=reason, seen=_seen(decision.finding))

@@ -17,6 +17,7 @@ from ledger.rules.states import CaseKind
 from review import (
     access,
     approvals,
+    approvers,
     asked,
     expected,
     instants,
@@ -180,7 +181,7 @@ def _asks(person: User, now: datetime) -> list[Ask]:
             asks=f"{asked.maker(approval)} asks {asked.asks(approval)}",
             expires_at=approval.expires_at,
             until=instants.instant(approval.expires_at, now),
-            mine=approval.is_by(person.pk, person.get_username()),
+            mine=approvers.is_own(approval, person),
         )
         for approval in found.select_related("operation__operation_type__destination")[:APPROVALS]
     ]
@@ -196,7 +197,7 @@ def _of_rules(person: User, now: datetime) -> list[Ask]:
             asks=f"{one.maker} proposes it",
             expires_at=one.proposal.expires_at,
             until=instants.instant(one.proposal.expires_at, now),
-            mine=one.proposal.maker == person.get_username(),
+            mine=approvers.is_own(one.proposal, person),
         )
         for one in proposing.waiting(person, now, most=APPROVALS)
     ]
@@ -210,7 +211,7 @@ def _of_lists(person: User, now: datetime) -> list[Ask]:
             asks=f"{bulk.maker} asks to {controls.phrase(bulk)}",
             expires_at=bulk.counts_until or now,
             until=instants.instant(bulk.counts_until or now, now),
-            mine=bulk.maker_account == person.pk,
+            mine=approvers.is_own(bulk, person),
         )
         for bulk in listing.asked()[:APPROVALS]
     ]

@@ -10,6 +10,13 @@ from ledger.actions.changing import given, once
 from ledger.models import Deputy, Event, database_now
 from ledger.models.deputy import EARLIEST, LATEST
 from ledger.rules.errors import Malformed, NotFound, NotNow
+from ledger.rules.second_person import Asker
+
+HANDS = """
+SELECT id, username, hand
+FROM auth_user, LATERAL (SELECT ledger_one_hand(id, %(maker)s, %(since)s, tieout_now()) AS hand) AS asked
+WHERE hand OR id = %(maker)s OR id = %(about)s
+"""
 
 
 def name_deputy(
@@ -73,10 +80,21 @@ def _tell(one: Deputy, kind: str, *, actor: str, reason: str) -> None:
     Event.objects.create(kind=kind, actor=actor, reason=reason, data=data)
 
 
-def one_hand(account: int, since: datetime) -> frozenset[str]:
-    """Return who has been one hand with an account at any moment since then, by their names of now."""
+def asker(
+    maker: str, account: int | None, *, since: datetime, who: str = "", about: int | None = None
+) -> Asker:
+    """Return whose request it is by the names of now, and who has been one hand with them since then.
+
+    `account`: of who asked, or of `who`; `about`: of whom it is about.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT username FROM auth_user WHERE ledger_one_hand(id, %s, %s, tieout_now())", [account, since]
-        )
-        return frozenset(name for (name,) in cursor.fetchall())
+        cursor.execute(HANDS, {"maker": account, "about": about, "since": since})
+        found = cursor.fetchall()
+    names = {pk: name for pk, name, _ in found}
+    return Asker(
+        maker=maker,
+        account=names.get(account, ""),
+        who=who,
+        about=names.get(about, ""),
+        hands=frozenset(name for _, name, is_hand in found if is_hand),
+    )

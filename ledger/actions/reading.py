@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q, Subquery
 
 from ledger.actions import refunds, statements
-from ledger.actions.deputising import one_hand
+from ledger.actions.deputising import asker
 from ledger.actions.drilling import drilled
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Permit
 from ledger.rules.approvals import Answer, Ask
@@ -151,23 +151,19 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
         return None, ""
     asked, absent_by = None, ""
     worded = operation.state == State.FAILED and any(attempt.worded_at for attempt in attempts)
-    approvals = Approval.objects.filter(operation=operation).with_present_names()
+    approvals = Approval.objects.filter(operation=operation)
     for approval in approvals.defer("meant_sealed").order_by("id"):
         if approval.decided_at is None:
-            who = approval.data.get("who", "")
-            account = approval.maker_now or ""  # type: ignore[attr-defined]  # read with the row
-            hands = _hands(approval)
-            asked = AskedFact(Ask(approval.action), approval.maker, approval.expires_at, who, account, hands)
+            by = asker(
+                approval.maker,
+                approval.maker_account,
+                since=approval.made_at,
+                who=approval.data.get("who", ""),
+            )
+            asked = AskedFact(Ask(approval.action), by, approval.expires_at)
         elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
             absent_by = approval.maker if worded else ""
     return asked, absent_by
-
-
-def _hands(approval: Approval) -> frozenset[str]:
-    """Return who stands in for the maker of a request, or for whom they do, while it is open."""
-    if approval.maker_account is None:
-        return frozenset()
-    return one_hand(approval.maker_account, approval.made_at)
 
 
 def correction_of(operation: Operation) -> Operation | None:

@@ -4,15 +4,13 @@ import uuid
 from datetime import datetime
 from typing import Self
 
-from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
 from ledger.models.evidence import Lookup
 from ledger.models.operation import Operation
-from ledger.rules.actors import is_software
 from ledger.rules.approvals import Answer, Ask
 from ledger.sight import Seen, Sight
 
@@ -31,11 +29,6 @@ class ApprovalQuerySet(Seen, models.QuerySet["Approval"]):
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Open requests that still count; whose time is over has lapsed, also before an event says so."""
         return self.open().filter(expires_at__gt=now)
-
-    def with_present_names(self) -> Self:
-        """Add `maker_now`: what the account of who asked is called by now; None where there is none."""
-        accounts = get_user_model()._default_manager.filter(pk=OuterRef("maker_account"))
-        return self.annotate(maker_now=Subquery(accounts.values("username")))
 
 
 class Approval(models.Model):
@@ -125,12 +118,6 @@ class Approval(models.Model):
                 ),
             ),
         ]
-
-    def is_by(self, account: int, name: str) -> bool:
-        """Say whether the person with this account has asked, under whatever name."""
-        if is_software(self.maker):
-            return False
-        return self.maker == name if self.maker_account is None else self.maker_account == account
 
     def __str__(self) -> str:
         return f"{self.operation_id} {self.action}"

@@ -62,7 +62,7 @@ def corrects_in_doubt(facts: Facts, now: datetime) -> Leave:
 def answers(
     facts: Facts, now: datetime, *, sitting: LookupFact | None, actor: str, looks: bool = False
 ) -> dict[Action, Leave]:
-    """Say whether this person may answer what somebody has asked; all but the maker need the role for it.
+    """Say whether this person may answer what somebody has asked; all but who asked need the role for it.
 
     `looks`: whether a check is made for them as they approve, which may find what the latest one found.
     """
@@ -71,33 +71,15 @@ def answers(
     asked = facts.asked
     if asked is None:
         return dict.fromkeys((Action.APPROVE, Action.REFUSE, Action.TAKE_BACK), no("Nothing is asked."))
-    if actors.is_software(actor):
-        people = no("Software asks; people answer.")
-        return dict.fromkeys((Action.APPROVE, Action.REFUSE, Action.TAKE_BACK), people)
-    if asked.is_by(actor):
-        second = no("You asked for it yourself: a second person decides.")
-        mine = yes("Nothing is done, and your request stays on record.")
-        return {Action.APPROVE: second, Action.REFUSE: second, Action.TAKE_BACK: mine}
-    if actor == asked.maker:  # by another account: names come back, and the trail tells people apart by them
-        other = no("Somebody asked for it under your name: a third person decides.")
-        return {Action.APPROVE: other, Action.REFUSE: other, Action.TAKE_BACK: no(_not_theirs(asked))}
-    barred = None
-    if asked.is_for(actor):
-        barred = no("It is asked in your name: a second person decides.")
-    elif actor in asked.hands:
-        maker = asked.account or asked.maker
-        barred = no(f"{maker} has asked, and one of you stands in for the other: a third person decides.")
+    mine = asked.by.is_by(actor) and not actors.is_software(actor)
+    back = yes("Nothing is done, and your request stays on record.") if mine else no(asked.by.keeps_it)
+    if barred := asked.by.why_not(actor):
+        return {Action.APPROVE: no(barred), Action.REFUSE: no(barred), Action.TAKE_BACK: back}
     return {
-        Action.APPROVE: barred or _approve(facts, now, sitting, asked, looks=looks),
+        Action.APPROVE: _approve(facts, now, sitting, asked, looks=looks),
         Action.REFUSE: yes("Nothing is done, and the request stays on record."),
-        Action.TAKE_BACK: no(_not_theirs(asked)),
+        Action.TAKE_BACK: back,
     }
-
-
-def _not_theirs(asked: AskedFact) -> str:
-    if actors.is_software(asked.maker):
-        return "An automation has asked: it is approved or refused, or it lapses."
-    return f"Only {asked.account or asked.maker} takes it back."
 
 
 def _approve(
@@ -108,7 +90,7 @@ def _approve(
     leave = _still_open(replace(facts, asked=None), now, sitting, asked, looks=looks)
     if not leave.allowed:
         return leave
-    maker = asked.maker.removeprefix(actors.AUTOMATION)
+    maker = asked.by.maker.removeprefix(actors.AUTOMATION)
     return yes(f"It is carried out at once, on {maker}’s word and yours.")
 
 

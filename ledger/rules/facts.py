@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ledger.rules.actors import is_software
 from ledger.rules.approvals import Ask
 from ledger.rules.calls import RetryPolicy
 from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.drills import UNDRILLED, Drilled
 from ledger.rules.following import First
+from ledger.rules.second_person import Asker
 from ledger.rules.states import FOUND, Outcome, Standing, State, Verdict
 
 ATTEMPTS_MAX = 1000
@@ -93,22 +93,8 @@ class AskedFact:
     """An open request for a second person."""
 
     ask: Ask
-    maker: str
+    by: Asker
     expires_at: datetime
-    who: str = ""
-    """In whose name an automation asks; it proves nothing."""
-    account: str = ""
-    """What the account of who asked, or of `who`, is called by now; empty where there is none."""
-    hands: frozenset[str] = frozenset()
-    """Who stands in for who asked, or for whom they do."""
-
-    def is_by(self, actor: str) -> bool:
-        """Say whether this person has asked, under whatever name."""
-        return actor == (self.maker if is_software(self.maker) else self.account or self.maker)
-
-    def is_for(self, actor: str) -> bool:
-        """Say whether an automation asks in this person's name."""
-        return actor == self.account or self.who.casefold() == actor.casefold()
 
 
 @dataclass(frozen=True)

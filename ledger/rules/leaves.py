@@ -89,7 +89,7 @@ def waiting(facts: Facts, now: datetime) -> Leave | None:
     """Refuse what somebody decides while another one's request is open; None where there is none."""
     if facts.asked is None or now >= facts.asked.expires_at:
         return None
-    maker = facts.asked.maker.removeprefix(AUTOMATION)
+    maker = facts.asked.by.maker.removeprefix(AUTOMATION)
     return no(
         f"{maker} has asked for a second person: that is answered first, until {{at}}.",
         facts.asked.expires_at,

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from ledger import actions as ledger
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
-from ledger.actions.deputising import one_hand
+from ledger.actions.deputising import asker
 from ledger.models import Approval, Case, Event, database_now
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
 from ledger.rules.records import Found
+from ledger.rules.second_person import Asker
 from ledger.rules.states import Verdict
 from reconcile.differences import leaves, looking
 from reconcile.differences.models import Decision, Way
@@ -146,7 +146,7 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: Seen | None = None
     void, and nothing is done.
     """
     with _asked(uid) as decision:
-        require_another(decision, actor)
+        asked_by(decision).require_another(actor)
         finding = leaves.current(decision.finding)
         changed = _moved(decision, finding, seen)
         if changed:
@@ -175,15 +175,14 @@ def _moved(decision: Decision, finding: Finding | None, seen: Seen | None) -> st
 def refuse(uid: uuid.UUID, *, actor: str, reason: str) -> None:
     """Refuse what somebody else asked; it stays on record."""
     with _asked(uid) as decision:
-        require_another(decision, actor)
+        asked_by(decision).require_another(actor)
         _answer(decision, Answer.REFUSED, actor=actor, why=given(reason))
 
 
 def take_back(uid: uuid.UUID, *, actor: str, reason: str) -> None:
     """Take one's own request back."""
     with _asked(uid) as decision:
-        if not is_by(decision, actor):
-            raise NotNow(f"Only {decision.maker} takes it back.")
+        asked_by(decision).require_same(actor)
         _answer(decision, Answer.WITHDRAWN, actor=actor, why=given(reason))
 
 
@@ -198,26 +197,9 @@ def end_waiver(uid: uuid.UUID, *, actor: str, reason: str) -> None:
         _end(decision, actor=actor, why=given(reason))
 
 
-def is_by(decision: Decision, actor: str) -> bool:
-    """Say whether this person has decided it, under whatever name."""
-    if decision.maker == actor or decision.maker_account is None:
-        return decision.maker == actor
-    return User.objects.filter(pk=decision.maker_account, username=actor).exists()
-
-
-def why_not_answered(decision: Decision, actor: str) -> str:
-    """Say why this person cannot answer; empty where they may."""
-    if is_by(decision, actor):
-        return "You asked for it yourself: a second person decides."
-    if decision.maker_account and actor in one_hand(decision.maker_account, decision.made_at):
-        return f"{decision.maker} has asked, and one of you stands in for the other: a third person decides."
-    return ""
-
-
-def require_another(decision: Decision, actor: str) -> None:
-    """Raise NotNow where this person is the maker, or one hand with them."""
-    if why := why_not_answered(decision, actor):
-        raise NotNow(why)
+def asked_by(decision: Decision) -> Asker:
+    """Return who has asked, by the names of now."""
+    return asker(decision.maker, decision.maker_account, since=decision.made_at)
 
 
 @contextmanager

@@ -15,12 +15,13 @@ from django.db.models import QuerySet
 from ledger import sight
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
-from ledger.actions.deputising import one_hand
+from ledger.actions.deputising import asker
 from ledger.actions.submission import payload_keys
 from ledger.models import Event, Operation, database_now
 from ledger.rules import sealing
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Malformed, NotFound, NotNow
+from ledger.rules.second_person import Asker
 from reconcile import configuration
 from reconcile.configuration import Refused, rows, source
 from reconcile.configuration.rows import Change
@@ -163,7 +164,7 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str) -> None:
         if _kind(uid) == RULES:
             configuration.one_at_a_time()
         proposal = _open(uid)
-        require_another(proposal, actor)
+        asked_by(proposal).require_another(actor)
         why = given(reason) if reason.strip() else UNSAID
         moved = _applied(proposal, approver=actor)
         if moved:
@@ -178,7 +179,7 @@ def refuse(uid: uuid.UUID, *, actor: str, reason: str) -> None:
     """Refuse what somebody else proposed; it stays on record."""
     with transaction.atomic():
         proposal = _open(uid)
-        require_another(proposal, actor)
+        asked_by(proposal).require_another(actor)
         _answer(proposal, Answer.REFUSED, actor=actor, why=given(reason))
 
 
@@ -186,31 +187,13 @@ def take_back(uid: uuid.UUID, *, actor: str, reason: str) -> None:
     """Take one's own proposal back."""
     with transaction.atomic():
         proposal = _open(uid)
-        if not is_by(proposal, actor):
-            raise NotNow(f"Only {proposal.maker} takes it back.")
+        asked_by(proposal).require_same(actor)
         _answer(proposal, Answer.WITHDRAWN, actor=actor, why=given(reason))
 
 
-def is_by(proposal: Proposal, actor: str) -> bool:
-    """Say whether this person has proposed it, under whatever name."""
-    return User.objects.filter(pk=proposal.maker_account, username=actor).exists() or proposal.maker == actor
-
-
-def why_not(proposal: Proposal, actor: str) -> str:
-    """Say why this person cannot answer a proposal; empty where they may."""
-    if is_by(proposal, actor):
-        return "You proposed it yourself: a second person decides."
-    if actor in one_hand(proposal.maker_account, proposal.made_at):
-        return f"{proposal.maker} proposed it, and one of you stands in for the other: a third decides."
-    if proposal.about_account and User.objects.filter(pk=proposal.about_account, username=actor).exists():
-        return "It is about yourself: somebody else decides."
-    return ""
-
-
-def require_another(proposal: Proposal, actor: str) -> None:
-    """Raise NotNow where this person has proposed it, or it is about them."""
-    if why := why_not(proposal, actor):
-        raise NotNow(why)
+def asked_by(proposal: Proposal) -> Asker:
+    """Return who has proposed it, and whom it is about; by the names of now."""
+    return asker(proposal.maker, proposal.maker_account, since=proposal.made_at, about=proposal.about_account)
 
 
 def sweep() -> None:

@@ -9,11 +9,13 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from ledger.actions.approving import UNSAID
+from ledger.actions.deputising import asker
 from ledger.models import Event, TieoutNow, database_now
 from ledger.rules import actors
 from ledger.rules.errors import Conflict, Malformed, NotNow
 from ledger.rules.leaves import UNDO, Action
 from ledger.rules.redaction import redact_text
+from ledger.rules.second_person import Asker
 from review import access
 from review.models import Bulk, BulkItem, BulkWord
 from review.models.bulk import PER_MINUTE_MOST, Outcome, Status
@@ -109,19 +111,12 @@ def _answerable(bulk: Bulk, word: BulkWord, person: User) -> None:
         raise NotNow(f"It is answered already: {_answered(bulk, word)}")
     if bulk.counts_until is None or database_now() >= bulk.counts_until:
         raise NotNow(LAPSED)
-    if bulk.maker_account == person.pk or bulk.maker == person.get_username():
-        raise NotNow("You asked for it yourself: a second person decides.")
-    if one_hand(bulk, person):
-        raise NotNow(f"You stand in for {bulk.maker}, or they for you: a third person decides.")
+    asked_by(bulk).require_another(person.get_username())
 
 
-def one_hand(bulk: Bulk, person: User) -> bool:
-    """Say whether this person and the maker stand in for each other: the database's own answer."""
-    with connection.cursor() as cursor:
-        asked = [bulk.maker_account, person.pk, bulk.frozen_at]
-        cursor.execute("SELECT ledger_one_hand(%s, %s, %s, tieout_now())", asked)
-        row = cursor.fetchone()
-    return bool(row and row[0])
+def asked_by(bulk: Bulk) -> Asker:
+    """Return whose list it is, by the names of now."""
+    return asker(bulk.maker, bulk.maker_account, since=bulk.frozen_at)
 
 
 def _answered(bulk: Bulk, word: BulkWord) -> str:

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from ledger.rules.leaves import Action
-from review import access
+from review import access, approvers
 from review.bulk import commanding
 from review.bulk.counting import Counts, spaced
 from review.models import Bulk
@@ -81,11 +81,7 @@ def _not_second(bulk: Bulk, person: User, now: datetime) -> str:
     """Say why this person cannot answer for a second one; empty where they can."""
     if bulk.counts_until is None or now >= bulk.counts_until:
         return commanding.LAPSED
-    if bulk.maker_account == person.pk:
-        return "You asked for it yourself: a second person decides."
-    if commanding.one_hand(bulk, person):
-        return f"You stand in for {bulk.maker}, or they for you: a third person decides."
-    return "" if access.may(person, "approve") else access.lacking(person)
+    return approvers.why_not(commanding.asked_by(bulk), person)
 
 
 def _not_yet(bulk: Bulk, person: User, at: Counts) -> str:

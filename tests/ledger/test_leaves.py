@@ -9,6 +9,7 @@ from ledger.rules.answering import answers
 from ledger.rules.approvals import Ask
 from ledger.rules.facts import AskedFact, LookupFact
 from ledger.rules.leaves import SITTING, Action, leaves
+from ledger.rules.second_person import Asker
 from ledger.rules.seven import seven
 from ledger.rules.states import Outcome, State
 from tests.ledger.known import (
@@ -31,7 +32,7 @@ from tests.ledger.known import (
 )
 
 ON_A_WORD = {"state": State.FAILED, "attempts": (attempt(),), "absent_by": "ann"}
-ASKED = AskedFact(Ask.OVERRIDE_END, "ann", NOON + HOUR)
+ASKED = AskedFact(Ask.OVERRIDE_END, Asker(maker="ann"), NOON + HOUR)
 HELD: dict[str, Any] = {"held_at": NOON - HOUR}
 FAILED: dict[str, Any] = {"state": State.FAILED, "attempts": (attempt(1, Outcome.REJECTED, http_status=422),)}
 SENT_AGAIN: dict[str, tuple[dict[str, Any], LookupFact | None, bool, str]] = {

@@ -103,7 +103,7 @@ def test_what_runs_changes_only_once_another_person_has_agreed(runs: Configure) 
         for part in ("review.four_eyes_above.ZAR", "10000.00", "90000.00", "12h", "6h", "Durban asked."):
             assert part in shown, part
         assert ('value="approve"' in shown) == (name == "bob")
-    assert "You proposed it yourself" in page("ada", address)
+    assert "You asked for it yourself" in page("ada", address)
     assert "durban.toml, 2 lines" in page("ann", "/approvals/")
     page("bob", address, answer="approve")
     assert limit() == "90000.00"
@@ -139,7 +139,7 @@ def test_44_nobody_approves_rules_that_they_proposed_by_whatever_way(runs: Confi
     with pytest.raises(NotNow, match="a second person decides"):
         approve(actor="ada")
     address = f"/approvals/rules/{proposal.uid}/"
-    assert "You proposed it yourself" in page("ada", address, answer="approve")
+    assert "You asked for it yourself" in page("ada", address, answer="approve")
     row, now = Proposal.objects.filter(pk=proposal.pk), proposal.made_at
     said = {"answer": "approved", "decided_at": now, "why": "Bulk.", "meant_sealed": None}
     for name in ("ada", "adam", "nobody at all"):

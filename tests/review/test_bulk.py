@@ -297,7 +297,7 @@ def test_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
     leave |= {"starts_at": durban.clock.now(), "ends_at": durban.clock.now() + timedelta(days=1)}
     actions.name_deputy("ann", "bob", **leave)
     durban.clock.advance(1)
-    with pytest.raises(NotNow, match="You stand in for ann"):
+    with pytest.raises(NotNow, match="one of you stands in for the other"):
         said(hers, commanding.approve, by="bob")
     refused(Bulk.objects.filter(pk=hers.pk).update, says="stand in for", approved_by="bob", **starts)
     said(bulk, commanding.approve, by="eve", reason="")

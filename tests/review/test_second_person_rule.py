@@ -1,0 +1,144 @@
+"""Whatever waits for a second person is answered by one rule, in the same words; the database keeps it, too.
+
+| asked               | who asked, or has their name | one hand with them | whom it is about |
+|---------------------|------------------------------|--------------------|------------------|
+| of an operation     | refused                      | refused            |                  |
+| about a difference  | refused                      | refused            |                  |
+| for a list of many  | refused                      | refused            |                  |
+| as a change of role | refused                      | refused            | refused          |
+"""
+
+import html
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connection, transaction
+
+from ledger import actions
+from ledger.models import Approval
+from ledger.rules.second_person import YOURSELF
+from reconcile.differences.models import Decision
+from reconcile.models import Proposal
+from review.models import Bulk
+from tests.databases import Clock
+from tests.people import browser_of, person
+from tests.review.test_every_door import Form, Place, asked, bulk, extra_asked, proposed
+
+REFUSED = r"another|stand in for|second person answers"
+HANDS = "has asked, and one of you stands in for the other: a third person decides."
+
+
+@pytest.fixture
+def place(clock: Clock, tmp_path: Path) -> Place:
+    clock.set(clock.now())
+    for name in ("ann", "bob", "eve", "kim", "ada", "nora"):
+        person(name)
+    return Place(clock, tmp_path)
+
+
+def of_operation(place: Place) -> tuple[Any, str, Form]:
+    operation, form = asked(place, "bob", maker="ann")
+    return operation.approvals.get(), f"/operations/{operation.uid}/", form
+
+
+def of_difference(place: Place) -> tuple[Any, str, Form]:
+    address, form = extra_asked(place, "bob")
+    return Decision.objects.latest("pk"), address, form
+
+
+def of_list(place: Place) -> tuple[Any, str, Form]:
+    bulk(place, "bob", "approve/", "start")
+    made = Bulk.objects.latest("pk")
+    return made, f"/bulk/{made.uid}/", {}
+
+
+def of_role(place: Place) -> tuple[Any, str, Form]:
+    address, form = proposed(place, "bob")
+    return Proposal.objects.latest("pk"), address, form
+
+
+ASKS: dict[str, Callable[[Place], tuple[Any, str, Form]]] = {
+    "operation": of_operation,
+    "difference": of_difference,
+    "list": of_list,
+    "role": of_role,
+}
+
+
+def answered(name: str, address: str, form: Form, *, way: str) -> str:
+    """What the page says to who answers."""
+    said = {"command_id": str(uuid.uuid4()), "reason": "Looked.", **form}
+    end = "" if "answer" in form else f"{way}/"
+    said |= {"answer": way} if "answer" in form else {}
+    return html.unescape(browser_of(name).post(f"{address}{end}", said, follow=True).content.decode())
+
+
+def page(name: str, address: str) -> str:
+    """Where an operation's is answered has an address of its own."""
+    there = f"{address}approve/" if address.startswith("/operations/") else address
+    return html.unescape(browser_of(name).get(there).content.decode())
+
+
+def stand_in(principal: str, deputy: str, place: Place) -> None:
+    now = place.clock.now()
+    said: dict[str, Any] = {"actor": principal, "reason": "On leave.", "command_id": uuid.uuid4()}
+    actions.name_deputy(principal, deputy, starts_at=now, ends_at=now + timedelta(days=9), **said)
+    place.clock.advance(1)
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_44_one_rule_for_whatever_is_asked_in_the_same_words(place: Place, what: str) -> None:
+    row, address, form = ASKS[what](place)
+    maker = row.maker
+    roles = person("bob").groups.all()
+    person(maker).groups.set(roles)
+    assert YOURSELF in page(maker, address)
+    for way in ("approve", "refuse"):
+        assert YOURSELF in answered(maker, address, form, way=way)
+    stand_in(maker, "bob", place)
+    hands = f"{maker} {HANDS}"
+    assert hands in page("bob", address)
+    for way in ("approve", "refuse"):
+        assert hands in answered("bob", address, form, way=way)
+    if what == "role":
+        person("nora").groups.add(*roles)
+        for way in ("approve", "refuse"):
+            assert "It is about yourself: somebody else decides." in answered("nora", address, form, way=way)
+    User.objects.filter(username=maker).update(username="renamed")
+    assert f"renamed {HANDS}" in page("bob", address), "by the name of now"
+    by_sql(row, "bob", place)
+    by_sql(row, "renamed", place)
+    row.refresh_from_db()
+    assert getattr(row, "answer", "") == "" and getattr(row, "approved_by", "") == ""
+    User.objects.filter(username="renamed").update(username=maker)
+    answered("eve" if maker != "eve" else "kim", address, form, way="refuse")
+    row.refresh_from_db()
+    assert (
+        getattr(row, "answer", "refused") == "refused" and getattr(row, "status", "cancelled") == "cancelled"
+    )
+
+
+def by_sql(row: Any, name: str, place: Place) -> None:
+    """Past every action: the database refuses both answers, by the ORM and by hand."""
+    rows, at = type(row)._default_manager.filter(pk=row.pk), place.clock.now()
+    ways: list[dict[str, Any]]
+    if isinstance(row, Bulk):
+        ways = [{"status": "running", "approved_by": name, "approved_at": at, "starts_at": at}]
+    else:
+        sealed = {"meant_sealed": None} if isinstance(row, Proposal | Approval) else {}
+        said = {"decided_by": name, "decided_at": at, "why": "By hand.", **sealed}
+        ways = [{"answer": answer, **said} for answer in ("approved", "refused")]
+    for way in ways:
+        with (
+            pytest.raises(IntegrityError, match=REFUSED),
+            transaction.atomic(),
+        ):
+            rows.update(**way)
+        sets = ", ".join(f"{column} = %s" for column in way)
+        with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*way.values(), row.pk])
