@@ -234,6 +234,7 @@ def _primary(reading: Reading) -> Action | None:
 
 
 def _buttons(reading: Reading, shown: list[Action]) -> list[Button]:
+    """Return them with the one next action in front: a check, where the others wait for one."""
     primary = _primary(reading)
     uid = reading.operation.uid
     return [
@@ -242,7 +243,7 @@ def _buttons(reading: Reading, shown: list[Action]) -> list[Button]:
             reverse(SLUGS[action], args=[uid]) if action in SLUGS else "",
             primary=action is primary,
         )
-        for action in shown
+        for action in sorted(shown, key=lambda action: action is not primary)
     ]
 
 

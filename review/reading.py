@@ -140,6 +140,13 @@ class Reading:
         return str(self.seen.verdict) if self.seen and self.state is not State.RUNNING else ""
 
     @property
+    def refused_itself(self) -> bool:
+        """Whether it was refused for what it says; a silence since then leaves that the cause."""
+        latest = self.facts.latest
+        refused = self.state is State.FAILED and latest is not None and latest.refused_itself
+        return refused and self.verdict in ("", Verdict.ABSENT)
+
+    @property
     def trouble(self) -> Verdict | None:
         """What is there but wrong; of a reversal, what is there is another's."""
         if self.facts.reverses:

@@ -279,8 +279,9 @@ def _asked(operation: Any, seen: Seen | None) -> str:
         return "Check now"
     if seen.verdict is Verdict.ABSENT and operation.paused:
         return "Paused"
+    # A check of one's own comes first: what this one found counts for whoever made it, for five minutes.
     if seen.verdict is Verdict.ABSENT:
-        return "Send again" if kind.by_tieout else "Allow another try"
-    return {Verdict.SEVERAL: "Choose one", Verdict.DIFFERS: "See what differs"}.get(
+        return f"Check, then {'send again' if kind.by_tieout else 'allow another try'}"
+    return {Verdict.SEVERAL: "Check, then choose one", Verdict.DIFFERS: "See what differs"}.get(
         seen.verdict, "Look at it"
     )

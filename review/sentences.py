@@ -30,7 +30,7 @@ def heading(reading: Reading) -> tuple[str, str]:
         return "failed", "Cancelled before it was sent"
     if _both(reading):
         return "several", "It is there, and so may be its correction"
-    if reading.seen is not None:
+    if reading.seen is not None and not reading.refused_itself:
         return reading.seen.icon, reading.seen.heading(reading.meant)
     return _unchecked(reading)
 

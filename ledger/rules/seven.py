@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.rules.decisions import Next, decide
 from ledger.rules.facts import Facts, Sentence
 from ledger.rules.guarantees import day, guarantee
-from ledger.rules.states import Outcome, State
+from ledger.rules.states import Outcome, State, Verdict
 
 
 def seven(facts: Facts, now: datetime) -> tuple[tuple[str, Sentence], ...]:
@@ -102,9 +102,11 @@ def _replayed(facts: Facts) -> bool:
 
 
 def _result_answer(facts: Facts) -> Sentence:
-    if facts.state is not State.COMPLETED:
-        return Sentence("None yet.")
+    if facts.state is State.FAILED:
+        return Sentence(_no_result(facts))
     number = facts.latest.number if facts.latest else 0
+    if facts.state is not State.COMPLETED:
+        return Sentence(_not_told(facts, number))
     before = ", with an answer that it gave before under the same key" if _replayed(facts) else ""
     by = {
         "answer": f"Try {number}: {facts.destination} confirmed it{before}.",
@@ -112,3 +114,36 @@ def _result_answer(facts: Facts) -> Sentence:
         "attested": f"On the word of {facts.evidence_by}, not yet seen in {facts.destination}.",
     }
     return Sentence(f"{by.get(facts.evidence, '')} Reference {facts.destination_reference or 'not known'}.")
+
+
+def _no_result(facts: Facts) -> str:
+    """Say how it is known that no try of what did not happen has made anything."""
+    latest = facts.latest
+    if facts.cancelled:
+        return "None: it was cancelled before it was sent."
+    if facts.absent_by:
+        return f"None, on the word of {facts.absent_by}: nobody could look."
+    if facts.declined:
+        return f"None that stands: {facts.destination} took it and declined it."
+    if latest is not None and latest.refused_itself:
+        return f"None: {facts.destination} refused try {latest.number}, and nothing was made."
+    if facts.lookup is not None and facts.proves(facts.lookup):
+        return "None: a check proved that nothing is there."
+    return "None: every try is proved not done."
+
+
+def _not_told(facts: Facts, number: int) -> str:
+    """Say what is there of what is not done yet, and whether its try is known."""
+    if facts.state is State.RUNNING:
+        return f"None yet: try {number} is in progress."
+    after = f" after try {number}" if number else ", and no try of ours was sent"
+    found = facts.lookup.verdict if facts.lookup is not None and facts.found_something else None
+    if found is Verdict.SEVERAL:
+        return f"A check found several{after}; which try made which, it does not tell."
+    if found is Verdict.DIFFERS:
+        return f"A check found one{after} that is not as meant; who made it, it does not tell."
+    if found is not None:
+        return f"A check found it{after}; it is not final yet."
+    if facts.taken_at is not None:
+        return f"None yet: {facts.destination} took try {number}, and it is not final."
+    return "None yet."

@@ -371,6 +371,50 @@ def test_43_a_page_shows_no_payload(durban: stories.Durban) -> None:
     assert "total" not in page.lower().replace("payload digest", "")
 
 
+def test_what_was_refused_stays_so_when_a_run_finds_nothing_there(durban: stories.Durban) -> None:
+    operation = durban.tried(durban.invoiced(455, "7315.00"), stories.REFUSED)
+    durban.clock.advance(60)
+    durban.looked(operation, stories.ABSENT)
+    verdict = re.findall(r'id="h-verdict".*?</h2>', shown(operation))[0]
+    assert "Refused: nothing was created" in verdict and "Absent" not in verdict
+    says(operation, "At 09:43 software checked Durban Books: it holds no invoice with this reference.")
+
+
+def test_the_seventh_question_tells_what_there_is_to_tell(durban: stories.Durban) -> None:
+    made = durban.every_state()
+    for name, answer in {
+        "several": "A check found several after try 1; which try made which, it does not tell.",
+        "differs": "A check found one after try 1 that is not as meant; who made it, it does not tell.",
+        "refused": "None: Durban Books refused try 1, and nothing was made.",
+        "absent": "None: a check proved that nothing is there.",
+        "running": "None yet: try 1 is in progress.",
+        "accepted": "None yet: Durban Books took try 1, and it is not final.",
+        "completed": "Try 1: Durban Books confirmed it. Reference INV-1187.",
+        "uncertain": "None yet.",
+        "pending": "None yet.",
+    }.items():
+        asked = "7 · Which try produced the result, and how do we know?</b><span>"
+        assert f"{asked}{answer}</span>" in shown(made[name]), name
+
+
+def test_the_one_next_action_is_in_front_and_it_is_a_check_where_one_must_come_first(
+    durban: stories.Durban,
+) -> None:
+    made = durban.every_state()
+    html = browser_of("ann").get("/queue/").content.decode()
+    steps = dict(re.findall(r'class="q-next"><a href="/operations/([-0-9a-f]+)/[^"]*">([^<]+)<', html))
+    assert steps[str(made["several"].uid)] == "Check, then choose one"
+    assert steps[str(made["absent"].uid)] == "Check, then send again"
+    assert steps[str(made["refused"].uid)] == "Correct it"
+    for name in ("several", "absent", "differs", "uncertain", "could_not_look"):
+        buttons = shown(made[name]).split('<div class="act">')[1].split("</div>")[0]
+        words = re.findall(r"<button[^>]*>(.*?)</button>", buttons)
+        assert "Check Durban Books now" in words[0], (name, words)
+    seen = durban.looked(made["absent"], stories.ABSENT, actor="ann")
+    buttons = shown(seen).split('<div class="act">')[1]
+    assert buttons.index("Send again") < buttons.index("Check Durban Books now")
+
+
 def test_every_state_has_its_page(durban: stories.Durban) -> None:
     for name, operation in durban.every_state().items():
         assert "data-verdict" in shown(operation), name
