@@ -1,16 +1,17 @@
 """Several records where one was meant: what tells which to keep, what goes, and what became of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from ledger import actions
-from ledger.models import Operation
+from ledger.models import Choice, Operation
 from ledger.rules.reversals import left_of
-from ledger.rules.states import LIVE, State, Verdict
+from ledger.rules.states import LIVE, Evidence, State, Verdict
 from review import amounts, beside, wording
 from review.confirming import Fact, Question, whom
+from review.instants import instant
 from review.reading import Reading
 
 NOT = ("", "no", "0", "0.00")
@@ -64,7 +65,7 @@ def candidates(reading: Reading) -> Several | None:
     kept, why = _suggested(reading, live)
     rows = [_candidate(reading, record, kept=record is kept) for record in found]
     split = actions.split(reading.operation, reading.latest, kept["id"])
-    stays = _amount(reading, kept)
+    stays = amount_of(reading.operation, kept)
     total = None if split.amount is None or stays is None else split.amount + stays
     show = _shower(split.currency)
     return Several(
@@ -78,12 +79,28 @@ def candidates(reading: Reading) -> Several | None:
     )
 
 
+def amount_of(operation: Operation, record: Mapping[str, Any]) -> Decimal | None:
+    """Return what a record comes to: what it lists, or else what was meant."""
+    return operation.amount if record["amount"] is None else Decimal(record["amount"])
+
+
+def left_now(
+    whole: Decimal | None, currency: str, number: str, listed: Iterable[Mapping[str, Any]]
+) -> Decimal:
+    """Return what is left of a record that came to `whole`, by what the destination lists of it since."""
+    now = next((one for one in listed if one["id"] == number), None)
+    told = now["amount"] if now is not None and now["currency"] == currency else None
+    return left_of(whole or Decimal(), None if told is None else Decimal(told))
+
+
+def sent(record: Mapping[str, Any]) -> str:
+    """Return what the customer was sent of a record, as it tells; empty where it tells that nothing was."""
+    told = str(record.get("sent") or "")
+    return "" if told in NOT else told
+
+
 def _shower(currency: str) -> Any:
     return lambda amount: amounts.show(amount, currency) if currency else "–"
-
-
-def _amount(reading: Reading, record: Mapping[str, Any]) -> Decimal | None:
-    return reading.operation.amount if record["amount"] is None else Decimal(record["amount"])
 
 
 def _candidate(reading: Reading, record: Mapping[str, Any], *, kept: bool) -> Candidate:
@@ -209,6 +226,8 @@ class Chosen:
     gone: bool
     """The latest check has found the kept one reversed, or not at all."""
     left: int
+    by: str
+    """Who chose it, why, and who agreed, each with the time."""
 
 
 def chosen(reading: Reading) -> Chosen | None:
@@ -221,7 +240,7 @@ def chosen(reading: Reading) -> Chosen | None:
     rows = [(made[number], records[number]) for number in [*made] if number in records]
     if all(one.cancelled_at is not None for one, _ in rows):
         return None
-    surplus = sum((_amount(reading, record) or Decimal() for _, record in rows), Decimal())
+    surplus = sum((amount_of(reading.operation, record) or Decimal() for _, record in rows), Decimal())
     net = surplus - sum((_offset(reading, record) for one, record in rows if _is_done(one)), Decimal())
     currency, show = choice.currency, _shower(choice.currency)
     left = sum(not _is_done(one) for one, _ in rows)
@@ -229,7 +248,7 @@ def chosen(reading: Reading) -> Chosen | None:
     return Chosen(
         kept=choice.kept,
         kept_url=beside.open_url(reading, choice.kept),
-        stays=show(_amount(reading, records[choice.kept])),
+        stays=show(amount_of(reading.operation, records[choice.kept])),
         rows=[_reversed(reading, one, record) for one, record in rows],
         surplus=show(surplus),
         reversed=f"−{show(surplus - net)}" if surplus != net else show(Decimal()),
@@ -238,16 +257,25 @@ def chosen(reading: Reading) -> Chosen | None:
         proved=settled and left == 0 and not net,
         gone=_gone(reading, choice.kept),
         left=left,
+        by=_chosen_by(reading, choice),
     )
+
+
+def _chosen_by(reading: Reading, choice: Choice) -> str:
+    agreed = next((one for one in reading.approvals if one.pk == choice.approval_id), None)
+    maker = wording.who(agreed.maker if agreed is not None else choice.actor)
+    asked_at = agreed.made_at if agreed is not None else choice.made_at
+    said = f"{maker} chose it at {instant(asked_at, reading.now)}: “{choice.reason}”"
+    if agreed is None or agreed.decided_at is None:
+        return said
+    return f"{said}. {wording.who(agreed.decided_by)} agreed at {instant(agreed.decided_at, reading.now)}"
 
 
 def _offset(reading: Reading, record: Mapping[str, Any]) -> Decimal:
     """Return what the reversal of a record took off it, by what the latest check lists of it."""
-    whole = _amount(reading, record) or Decimal()
+    whole = amount_of(reading.operation, record) or Decimal()
     listed = reading.latest.records if reading.latest else []
-    now = next((one for one in listed if one["id"] == record["id"]), record)
-    told = now["amount"] if now["currency"] == record["currency"] else None
-    return whole - left_of(whole, None if told is None else Decimal(told))
+    return whole - left_now(whole, record["currency"], record["id"], listed)
 
 
 def _gone(reading: Reading, kept: str) -> bool:
@@ -266,18 +294,24 @@ def _reversed(reading: Reading, reversal: Operation, record: Mapping[str, Any]) 
     badge = wording.badge(state)
     if state is State.COMPLETED:
         badge = wording.Badge("completed", "Reversed", "completed")
-    amount = amounts.show(_amount(reading, record), record["currency"] or reading.operation.currency)
+    amount = amounts.show(
+        amount_of(reading.operation, record), record["currency"] or reading.operation.currency
+    )
     url = beside.open_url(reading, record["id"])
-    return Reversed(record["id"], url, reversal, badge, _stands(reversal), amount)
+    return Reversed(record["id"], url, reversal, badge, _stands(reading, reversal), amount)
 
 
-def _stands(reversal: Operation) -> str:
-    """Say in a few words how one is reversed, or what it waits for."""
+def _stands(reading: Reading, reversal: Operation) -> str:
+    """Say in a few words how one is reversed, by whom it was found so and when, or what it waits for."""
     does = reversal.operation_type.label
+    if reversal.state == State.COMPLETED and reversal.finished_at is not None:
+        at, by = instant(reversal.finished_at, reading.now), wording.who(reversal.evidence_by)
+        how = f"found by {by}" if reversal.evidence != Evidence.ANSWER else f"{reading.there} confirmed it"
+        return f"{does}: {how} at {at}"
     if reversal.held_at is not None:
         return f"{does}: needs a person"
     if reversal.state == State.FAILED and reversal.told_look_at is not None:
         return f"{does}: refused, looked at before it is credited"
     if reversal.cancelled_at is not None:
-        return "undone"
+        return f"undone at {instant(reversal.cancelled_at, reading.now)}"
     return does

@@ -148,6 +148,8 @@ def test_what_is_chosen_is_followed_on_the_page_until_it_is_proved(durban: Durba
     for words in ("Kept: the only one that is left", "−1 730.00", "Net of the extras, as the check found"):
         assert words in shown, words
     assert '<td class="num">0.00</td>' in shown
+    assert re.search(r"ann chose it at [^<]*\d\d:\d\d: “The others are repeats.”</p>", shown), shown
+    assert len(re.findall(r">Void invoice: Durban Books confirmed it at [^<]*\d\d:\d\d", shown)) == 2
     reversal = operation.reversals.get(reversed_reference="INV-1")
     for words in ("Void INV-1", "INV-1 is reversed", "What it belongs to", operation.key):
         assert words in page(reversal), words
@@ -219,6 +221,8 @@ def test_above_the_limit_a_second_person_reads_what_goes(durban: Durban) -> None
     assert "Approve the choice that keeps INV-1?" in asked
     actions.approve(request.uid, actor="bob", reason="", command_id=uuid.uuid4())
     assert operation.reversals.count() == 2
+    said = re.search(r"ann chose it at [^<]*</p>", page(operation))
+    assert said is not None and re.search(r"repeats.”. bob agreed at \d\d:\d\d", said[0]), said
 
 
 def test_what_was_chosen_costs_the_page_a_few_queries_however_many_go(durban: Durban) -> None:

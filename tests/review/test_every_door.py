@@ -528,6 +528,8 @@ DOORS: dict[str, Door] = {
     "compare.csv": Door(lambda place, name: dropped(place, name, ".csv", done=True)),
     "compare.json": Door(lambda place, name: dropped(place, name, ".json", done=True)),
     "runs/": at("/runs/"),
+    "runs/reversed/": at("/runs/reversed/"),
+    "runs/reversed.csv": at("/runs/reversed.csv"),
     "runs/histories/": at("/runs/histories/"),
     "runs/<uuid:uid>/": Door(run),
     "runs/<uuid:uid>/differences/<int:pk>/": Door(extra, may=DECIDE),
