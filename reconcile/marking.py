@@ -32,7 +32,7 @@ ALONE = "count(*) OVER (PARTITION BY coalesce(first.corrects_id, first.id)) = 1"
 LINK = """
 WITH wanted AS MATERIALIZED (
     SELECT DISTINCT reference FROM reconcile_record
-    WHERE run_id = %(run)s AND side = 'destination' AND readable AND operation_id IS NULL AND reference <> ''
+    WHERE run_id = %(run)s AND side = 'destination' AND operation_id IS NULL AND reference <> ''
 ), written AS (
     SELECT id, told, CASE WHEN length(words) <= {longest} THEN words
         ELSE encode(sha256(convert_to(words, 'UTF8')), 'hex') END AS reference
@@ -47,10 +47,10 @@ WITH wanted AS MATERIALIZED (
 )
 UPDATE reconcile_record AS d
 SET operation_id = o.id, state = coalesce(o.state, ''), reference = coalesce(o.key, d.reference),
-    own = coalesce(d.external_id = o.destination_reference, false),
-    why = CASE WHEN o.id IS NULL THEN %(several)s ELSE '' END
+    own = coalesce(d.external_id <> '' AND d.external_id = o.destination_reference, false),
+    why = CASE WHEN NOT d.readable THEN d.why WHEN o.id IS NULL THEN %(several)s ELSE '' END
 FROM fits LEFT JOIN ledger_operation AS o ON o.id = fits.operation_id AND fits.told = 1
-WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.readable AND d.operation_id IS NULL
+WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.operation_id IS NULL
     AND d.reference = fits.reference
 """
 SEVERAL = "It could be of more than one operation."

@@ -80,6 +80,7 @@ class Known:
 
 def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
     """Judge all orders of a run."""
+    orders = _told_by_places(orders) if rules.places else orders
     known = [Known(order, tuple(one for one in order.there if not one.late)) for order in orders]
     known = _checked(rules, known)
     judged = Judged()
@@ -89,14 +90,31 @@ def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
     return judged
 
 
+def _told_by_places(orders: Sequence[Order]) -> list[Order]:
+    """Give records to the operation whose key is made of the source that they name, and to no other."""
+    told = []
+    for order in orders:
+        ours = [one for one in orders if one.meant is not None and one.source == order.source]
+        if order.carries == "key" and ours and not (order.meant is not None and order.plain):
+            told.append(replace(order, there=()))
+            told.append(replace(order, meant=None, carries="several"))
+        else:
+            told.append(order)
+    return told
+
+
 def key_of(order: Order) -> str:
-    """Return the reference that an order's records carry."""
-    return {"key": order.name, "drill": f"drill/0123456789ab/{order.name}", "nothing": ""}[order.carries]
+    """Return the reference that an order's records are known by."""
+    if order.carries in ("drill", "nothing"):
+        return {"drill": f"drill/0123456789ab/{order.name}", "nothing": ""}[order.carries]
+    if order.source and not (order.meant is not None and order.plain):
+        return f"number = {order.source}, shop = shop"
+    return order.name
 
 
-def id_of(order: Order, record: There) -> str:
+def id_of(record: There) -> str:
     """Return a record's id, as far as it can be read."""
-    return "" if record.trouble == "id" else f"INV-{order.name.partition('/')[0]}-{record.number}"
+    return "" if record.trouble == "id" else f"INV-{record.number}"
 
 
 def amount_of(record: There) -> int | None:
@@ -226,6 +244,8 @@ def class_of_record(rules: Rules, known: Known, record: There) -> str:
         return "unreadable"
     if not stands(record) and not left_of(record):
         return "out_of_scope"
+    if order.carries == "several":
+        return "ambiguous"
     if record is not compared(rules, order, known.held):
         return "duplicate_at_destination"
     if order.meant is None or order.meant.state in ("failed", "pending"):
@@ -280,7 +300,7 @@ def _checked(rules: Rules, known: list[Known]) -> list[Known]:
 
 
 def _is_absent(rules: Rules, one: Known) -> bool:
-    if one.held or not meant_here(rules, one.order):
+    if one.held or not meant_here(rules, one.order) or (rules.places and not one.order.plain):
         return False
     return class_of_operation(rules, one) == "uncertain"
 
@@ -301,16 +321,16 @@ def _judge_order(rules: Rules, known: Known, judged: Judged) -> None:
     surplus: dict[str, list[There]] = defaultdict(list)
     if here:
         item_class = class_of_operation(rules, known)
-        own = next((id_of(order, one) for one in order.there if one.own), "")
-        other = id_of(order, pair) if pair is not None else ""
+        own = next((id_of(one) for one in order.there if one.own), "")
+        other = id_of(pair) if pair is not None else ""
         judged.items[Item("ledger", order.name, own, item_class, other)] += 1
         _add_operation(judged, order, pair, item_class)
     for record in known.held:
         if record is pair:
-            judged.items[Item("destination", key_of(order), id_of(order, record), "", order.name)] += 1
+            judged.items[Item("destination", key_of(order), id_of(record), "", order.name)] += 1
             continue
         item_class = class_of_record(rules, known, record)
-        judged.items[Item("destination", key_of(order), id_of(order, record), item_class)] += 1
+        judged.items[Item("destination", key_of(order), id_of(record), item_class)] += 1
         _hold(judged, item_class, record)
         _count(judged, item_class, currency_of(record))
         if item_class == "duplicate_at_destination":
@@ -322,7 +342,7 @@ def _judge_order(rules: Rules, known: Known, judged: Judged) -> None:
     for currency, extra in surplus.items():
         total = sum(one.amount for one in extra)
         judged.differences[
-            Difference("duplicate_at_destination", order.name, len(extra), total, currency)
+            Difference("duplicate_at_destination", key_of(order), len(extra), total, currency)
         ] += 1
     _add_reversed(judged, known)
 

@@ -31,7 +31,7 @@ from tests.databases import Clock, Database
 from tests.reconcile import oracle
 from tests.reconcile.books import HELD, Books
 from tests.reconcile.oracle import Difference, Item, Judged, Line
-from tests.reconcile.worlds import DECIMALS, NOW, First, Order, Rules, There, World
+from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, First, Order, Rules, There, World
 
 PAGE = 40
 STATUSES = {
@@ -41,6 +41,7 @@ STATUSES = {
     "void": ("void",),
 }
 AMOUNTS_WRONG = ("ten", 10.5, "1,860.00", None, "10.55555", {"decimal": "10.50"})
+PLACES = {"number": "{source.reference}", "shop": "{source.system}"}
 FILLED = ("ledger_operation", "ledger_attempt", "ledger_permit")
 
 
@@ -63,13 +64,16 @@ class Stage:
     """The type of what reverses, and of what comes first."""
 
     def __post_init__(self) -> None:
-        self.others = self._kind("others", asks=True)
+        self.others = self._kind("others", TEN_DAYS)
 
-    def _kind(self, name: str, *, asks: bool) -> OperationType:
+    def _kind(self, name: str, rules: Rules) -> OperationType:
         kind = copy(self.books.plan.operation_type)
         kind.pk, kind.name = None, name
-        if not asks:
+        if not rules.asks:
             kind.calls = {name: call for name, call in kind.calls.items() if name != "lookup"}
+        if rules.places:
+            kind.calls = kind.calls | {"lookup": kind.calls["lookup"] | {"match": PLACES}}
+            kind.key_template = "order/{source.system}/{source.reference}"
         kind._state.adding = True
         kind.save()
         return OperationType.objects.select_related("destination").get(pk=kind.pk)
@@ -79,7 +83,7 @@ class Stage:
         name = f"played-{next(self.numbers)}"
         return Plan.objects.create(
             name=name,
-            operation_type=self._kind(name, asks=rules.asks),
+            operation_type=self._kind(name, rules),
             timezone=rules.zone,
             window_s=86400.0,
             grace_s=rules.grace.total_seconds(),
@@ -147,7 +151,7 @@ class Stage:
             amount=major(by.amount, by.currency),
             currency=by.currency,
             reverses=operation,
-            reversed_reference=oracle.id_of(order, record),
+            reversed_reference=oracle.id_of(record),
             corrected_at=NOW if by.corrected else None,
         )
 
@@ -188,11 +192,13 @@ def _row(kind: OperationType, key: str, state: str) -> dict[str, Any]:
 def _operation(kind: OperationType, order: Order) -> Operation:
     meant = order.meant
     assert meant is not None
-    own = next((oracle.id_of(order, record) for record in order.there if record.own), "")
+    own = next((oracle.id_of(record) for record in order.there if record.own), "")
     return Operation(
         **_row(kind, order.name, meant.state),
         amount=None if meant.amount is None else major(meant.amount, meant.currency),
         currency=meant.currency,
+        source_system="shop",
+        source_reference=order.source,
         accepted_at=meant.accepted,
         held_at=NOW if meant.held else None,
         cancelled_at=NOW if meant.cancelled else None,
@@ -243,13 +249,20 @@ def item(order: Order, record: There, *, amount: int | None) -> dict[str, Any]:
     if record.trouble == "amount":
         total = AMOUNTS_WRONG[record.number % len(AMOUNTS_WRONG)]
     return {
-        "id": oracle.id_of(order, record) or None,
-        "metadata": {"operation": oracle.key_of(order) or None},
+        "id": oracle.id_of(record) or None,
+        **_reference(order),
         "total": total,
         "currency": (None, "RAND")[record.number % 2] if record.trouble == "currency" else record.currency,
         "status": None if record.trouble == "status" else statuses[record.number % len(statuses)],
         "created_at": told,
     }
+
+
+def _reference(order: Order) -> dict[str, Any]:
+    if not order.source:
+        return {"metadata": {"operation": oracle.key_of(order) or None}}
+    shop = {"drill": oracle.key_of(order), "nothing": None}.get(order.carries, "shop")
+    return {"number": order.source, "shop": shop}
 
 
 def _seen(key: str, orders: Sequence[Order]) -> Seen:
@@ -268,7 +281,7 @@ def _seen(key: str, orders: Sequence[Order]) -> Seen:
 def _kept(order: Order, record: There) -> dict[str, Any]:
     """Write a record as a look-up keeps it."""
     return {
-        "id": oracle.id_of(order, record),
+        "id": oracle.id_of(record),
         "reference": oracle.key_of(order),
         "amount": str(major(record.amount, record.currency)),
         "currency": record.currency,

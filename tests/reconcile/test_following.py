@@ -364,6 +364,16 @@ def test_a_record_belongs_to_the_order_whose_key_is_made_of_the_same_source(plan
     assert Operation.objects.filter(key="order/till%2F2/1").exists(), "a separator within a part is encoded"
 
 
+def test_a_record_that_cannot_be_read_is_one_item_with_the_order_that_it_names(plan: Plan) -> None:
+    plan = Plan.objects.select_related("operation_type__destination").get(name="orders")
+    operation = ordered(None, "1")
+    Postings.held = ({**order(1), "total": "ten"},)
+    done, (finding,) = run(plan)
+    assert counts(done) == {"unreadable": 1}
+    assert (finding.operation, Postings.looks) == (operation, 0)
+    assert finding.why.startswith("It cannot be read: amount")
+
+
 def test_records_that_a_look_up_tells_apart_are_told_apart(plan: Plan) -> None:
     """Written out one after the other, without more, the values of the second would read as the first's."""
     plan = Plan.objects.select_related("operation_type__destination").get(name="orders")

@@ -34,6 +34,8 @@ class Rules:
     tolerance: Mapping[str, int] | None = None
     asks: bool = True
     """Its destination can be asked for one operation."""
+    places: bool = False
+    """Records carry no key: what an operation was made from tells them, at two places."""
 
 
 TEN_DAYS = Rules(
@@ -72,6 +74,7 @@ ALL_RULES = (
         grace=timedelta(days=8),
         asks=False,
     ),
+    replace(TEN_DAYS, name="ten days, told by two places", tolerance={"KWD": 1}, places=True),
 )
 
 
@@ -121,7 +124,7 @@ class There:
     """One record that a destination holds."""
 
     number: int
-    """Its place in the list, and its id."""
+    """Its place in the list, and its id; no other record has it."""
     amount: int = 10_000
     currency: str = "ZAR"
     standing: str = "done"
@@ -146,6 +149,13 @@ class Order:
     there: tuple[There, ...] = ()
     carries: str = "key"
     """What its records carry as their reference: its key, the key of a drill, or nothing."""
+    source: str = ""
+    """What it was made from, where places tell."""
+
+    @property
+    def plain(self) -> bool:
+        """Say whether its key is made of what it was made from, so that its records are known by that."""
+        return self.name == key_from(self.source)
 
 
 Facts = TypeVar("Facts", Meant, There)
@@ -169,6 +179,11 @@ class World:
         return "\n".join(lines)
 
 
+def key_from(source: str) -> str:
+    """Return the key that is made of a source."""
+    return f"order/shop/{source}"
+
+
 def told(facts: object) -> str:
     """Write the facts that are not as plain as can be."""
     parts = []
@@ -189,12 +204,26 @@ def told(facts: object) -> str:
 def made(number: int, rules: Rules) -> World:
     """Make the world of this number; the same number makes the same world."""
     dice = random.Random(f"{rules.name} {number}")
-    places = list(range(1, 60))
+    places = [number * 100 + place for place in range(1, 60)]
     dice.shuffle(places)
-    orders = tuple(
-        _order(f"w{number}/{name}", dice, rules=rules, places=places) for name in range(dice.randint(1, 8))
-    )
-    return World(number, orders)
+    orders: list[Order] = []
+    for name in range(dice.randint(1, 8)):
+        order = _order(f"w{number}/{name}", dice, rules=rules, places=places)
+        orders += _sourced(order, dice, rules=rules) if rules.places else [order]
+    return World(number, tuple(orders))
+
+
+def _sourced(order: Order, dice: random.Random, *, rules: Rules) -> list[Order]:
+    """Let the order's records be known by its source; another operation of that may stand beside it."""
+    source = order.name.replace("/", "-")
+    sourced = replace(order, name=key_from(source), source=source)
+    match dice.random():
+        case chance if chance < 0.12 and order.meant is not None:
+            there = tuple(replace(one, own=False, late=False, reversal=None) for one in order.there)
+            return [replace(sourced, name=f"by hand/{source}", there=there)]
+        case chance if chance < 0.24:
+            return [sourced, Order(f"corrected/{source}", _meant(dice, rules), source=source)]
+    return [sourced]
 
 
 def smaller(world: World) -> Iterator[World]:
@@ -257,7 +286,7 @@ def _meant(dice: random.Random, rules: Rules) -> Meant:
     )
     if dice.random() < 0.08:
         meant = replace(meant, amount=None, currency="")
-    if ended and not meant.cancelled:
+    if (ended and not meant.cancelled) or (state == "completed" and dice.random() < 0.1):
         meant = replace(meant, corrected=True)
     if state != "pending":
         moments = [moment for moment in _ages(rules) if moment >= accepted]

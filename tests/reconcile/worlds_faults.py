@@ -4,7 +4,7 @@
 
 from types import ModuleType
 
-from reconcile import comparing, tying
+from reconcile import comparing, marking, tying
 
 Fault = tuple[ModuleType, str, str, str]
 """Where a statement stands, its name, what is taken out of it, and what stands there instead."""
@@ -32,6 +32,9 @@ FAULTS: list[Fault] = [
     (comparing, "CLASSIFY", "AND r.id <> ALL(%(in_part)s) THEN", "THEN"),
     (comparing, "CLASSIFY", "r.reference ~ %(reserved)s", "false"),
     (comparing, "LINK", "d.external_id = o.destination_reference", "false"),
+    (marking, "LINK", "fits.told = 1", "fits.told >= 0"),
+    (marking, "LINK", "min(id) FILTER (WHERE told)", "max(id)"),
+    (comparing, "CLASSIFY", "WHEN r.operation_id IS NULL AND r.why <> '' THEN '{AMBIGUOUS}'\n    WHEN r.place > 1 THEN '{DUPLICATE}'", "WHEN r.place > 1 THEN '{DUPLICATE}'\n    WHEN r.operation_id IS NULL AND r.why <> '' THEN '{AMBIGUOUS}'"),
     (comparing, "STAGE_LEDGER", "o.accepted_at > clock.grace_from", "o.accepted_at >= clock.grace_from"),
     (comparing, "STAGE_LEDGER", "a.claimed_at > clock.grace_from", "a.claimed_at >= clock.grace_from"),
     (comparing, "STAGE_LEDGER", "o.accepted_at < %(window_to)s", "o.accepted_at <= %(window_to)s"),
@@ -40,7 +43,7 @@ FAULTS: list[Fault] = [
     (comparing, "STAGE_LEDGER", "o.next_try_at > clock.grace_from", "true"),
     (comparing, "GOES_ON", "b.held_at IS NOT NULL OR ", ""),
     (comparing, "GOES_ON", "WHERE b.state = '{pending}' AND b.held_at IS NULL", "WHERE false AND b.held_at IS NULL"),
-    (tying, "SUM_UP", "coalesce(l.item_class, d.item_class),\n", "d.item_class,\n"),
+    (tying, "SUM_UP", "count(*) AS items", "count(amount) AS items"),
     (tying, "SUM_UP", "OR d.standing = ANY(%(live)s)", "OR true"),
     (tying, "COUNT_PAIRS", "count(DISTINCT d.reference)", "count(d.reference)"),
 ]
