@@ -114,11 +114,10 @@ class Shown:
         return WAYS[self.sample.way]
 
     @property
-    def totals(self) -> str:
-        """Say what the population adds up to, each currency by itself."""
-        return (
-            ", ".join(amounts.whole(total, currency) for currency, total in self.sample.totals.items()) or "–"
-        )
+    def counted(self) -> Counted:
+        """Return how many the population has, and what it adds up to."""
+        one = self.sample
+        return Counted(one.count, one.without_amount, one.totals, one.apart)
 
     @property
     def lines(self) -> list[Line]:
@@ -168,6 +167,7 @@ def document(sample: Sample) -> dict[str, Any]:
         "count",
         "without_amount",
         "totals",
+        "apart",
         "digest",
     )
     whole = {name: getattr(sample, name) for name in (*names, "way", "seed", "size", "items")}
@@ -188,7 +188,7 @@ def table(sample: Sample, person: User) -> Iterator[str]:
         as_of=database_now(),
         author=person.get_username(),
         count=len(sample.items),
-        totals={f"population {currency}": total for currency, total in sample.totals.items()},
+        totals=_totals(sample),
         more={
             "population": str(sample.count),
             "seed": sample.seed,
@@ -200,6 +200,15 @@ def table(sample: Sample, person: User) -> Iterator[str]:
     return tables.written(
         about, COLUMNS, (_row(place, item, known) for place, item in enumerate(sample.items, 1))
     )
+
+
+def _totals(sample: Sample) -> dict[str, str]:
+    """Name each sum by what it is of; where nobody has told them apart it is of all."""
+    whole = "population" if sample.apart is None else "originals"
+    found = {f"{whole} {currency}": total for currency, total in sample.totals.items()}
+    for kind, one in (sample.apart or {}).items():
+        found |= {f"{kind} {currency}": total for currency, total in one["totals"].items()}
+    return found
 
 
 def _row(place: int, item: dict[str, Any], known: dict[str, Operation]) -> tuple[object, ...]:

@@ -1,9 +1,10 @@
 """Samples that anybody can draw again: a population frozen by a seal, a seed, and a stated way to choose.
 
 Random: the `size` operations whose SHA-256 of "SEED:ID" comes first. By value (monetary unit sampling): in
-that order amounts, without their sign, are laid end to end; of their total every part of total/size is hit
-once, beginning at U × total/size, where U is the first 12 hex digits of SHA-256(SEED) as a fraction. What is
-larger than a part is always drawn, and may be hit more than once.
+that order amounts, without their sign, are laid end to end, corrections’ and reversals’ as well; of the
+sum of these every part of total/size is hit once, beginning at U × total/size, where U is the first 12 hex
+digits of SHA-256(SEED) as a fraction. What is larger than a part is always drawn, and may be hit more than
+once.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from typing import Any, Literal, Self
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Case, Exists, OuterRef, QuerySet, Subquery, Value, When
 
 from ledger import audit, sight
 from ledger.actions.changing import once
@@ -36,8 +37,8 @@ NO_TYPE = 0
 """Stands for no type at all: Django makes no SQL of an empty list."""
 _ORDER = "encode(sha256(convert_to(%(seed)s || ':' || uid::text, 'UTF8')), 'hex')"
 _COUNTED = """
-    SELECT currency, count(*), count(amount), sum(amount) FROM ({rows}) AS p
-    GROUP BY currency ORDER BY currency
+    SELECT kind, currency, count(*), count(amount), sum(amount) FROM ({rows}) AS p
+    GROUP BY kind, currency ORDER BY kind, currency
 """
 _DIGEST = """
     SELECT encode(sha256(convert_to(coalesce(string_agg(uid::text || ' ' || coalesce(amount::text, ''), E'\\n'
@@ -58,6 +59,13 @@ _BY_VALUE = """
     )
     SELECT uid::text, amount, currency, hits::int FROM hit WHERE hits > 0 ORDER BY place, uid
 """
+ORIGINALS, CORRECTIONS, REVERSALS = "originals", "corrections", "reversals"
+_KIND = Case(
+    When(reverses__isnull=False, then=Value(REVERSALS)),
+    When(corrects__isnull=False, then=Value(CORRECTIONS)),
+    default=Value(ORIGINALS),
+)
+"""What an operation is to others: nothing is added across, and nothing nets."""
 Way = Literal["random", "value"]
 
 
@@ -129,16 +137,43 @@ class Population:
 
 @dataclass(frozen=True)
 class Counted:
-    """How many a population has, how many of them without an amount, and their total in each currency."""
+    """How many a population has, how many of them without an amount, and the originals' total by currency.
+
+    `apart` has the count and the totals of its corrections and of its reversals, where there are any; None
+    where nobody has told them apart, so that the totals are of all of them.
+    """
 
     count: int
     without_amount: int
     totals: dict[str, str]
+    apart: dict[str, dict[str, Any]] | None
 
     @property
-    def sums(self) -> list[tuple[str, str]]:
-        """Return the totals: currency and amount."""
-        return [*self.totals.items()]
+    def _apart(self) -> list[tuple[str, dict[str, Any]]]:
+        apart = self.apart or {}
+        return [(name, apart[name]) for name in (CORRECTIONS, REVERSALS) if name in apart]
+
+    @property
+    def counts(self) -> str:
+        """Say how many operations there are, and of what kind."""
+        said = [f"{self.count} operation{'s' * (self.count != 1)}"]
+        if self.apart:
+            originals = self.count - sum(one["count"] for one in self.apart.values())
+            said.append(f"{originals} original{'s' * (originals != 1)}")
+            said += [
+                f"{one['count']} {name if one['count'] != 1 else name[:-1]}" for name, one in self._apart
+            ]
+        said += [f"{self.without_amount} without an amount"] if self.without_amount else []
+        return ", ".join(said)
+
+    @property
+    def sums(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return what is added up, each kind by itself: its words, and currencies with amounts."""
+        if self.apart is None:
+            return [("Total of all, corrections and reversals among them", [*self.totals.items()])]
+        named = [("Total of the originals" if self.apart else "Total", [*self.totals.items()])]
+        named += [(f"{name.capitalize()} apart", [*one["totals"].items()]) for name, one in self._apart]
+        return named
 
 
 @dataclass(frozen=True)
@@ -159,9 +194,17 @@ def counted(population: Population, through: int) -> Counted:
     if population.rows(through).values("pk")[: POPULATION_MOST + 1].count() > POPULATION_MOST:
         raise Malformed(f"It has more than {POPULATION_MOST:,} operations: choose fewer days or a type.")
     rows = _ask(_COUNTED, population, through)
-    count = sum(row[1] for row in rows)
-    totals = {currency: _written(total, currency) for currency, _, _, total in rows if currency}
-    return Counted(count, count - sum(row[2] for row in rows), totals)
+    count = sum(row[2] for row in rows)
+    totals: dict[str, dict[str, str]] = {ORIGINALS: {}}
+    counts: dict[str, int] = {}
+    for kind, currency, number, _, total in rows:
+        counts[kind] = counts.get(kind, 0) + number
+        totals.setdefault(kind, {})
+        if currency:
+            totals[kind][currency] = _written(total, currency)
+    originals = totals.pop(ORIGINALS)
+    apart = {kind: {"count": counts[kind], "totals": sums} for kind, sums in totals.items()}
+    return Counted(count, count - sum(row[3] for row in rows), originals, apart)
 
 
 def drawn(population: Population, through: int, *, way: Way, seed: str, size: int) -> Drawn:
@@ -240,6 +283,7 @@ def _kept(
         count=found.counted.count,
         without_amount=found.counted.without_amount,
         totals=found.counted.totals,
+        apart=found.counted.apart,
         digest=found.digest,
         items=found.items,
         **how,
@@ -259,8 +303,12 @@ def again(sample: Sample) -> Drawn:
     )
 
 
+def _told(rows: QuerySet[Operation]) -> QuerySet[Any, Any]:
+    return rows.annotate(kind=_KIND).values("uid", "amount", "currency", "kind")
+
+
 def _ask(sql: str, population: Population, through: int, **values: Any) -> list[tuple[Any, ...]]:
-    rows, given = population.rows(through).values("uid", "amount", "currency").query.sql_with_params()
+    rows, given = _told(population.rows(through)).query.sql_with_params()
     # The rows' own values have no names; those of the question around them have.
     names: dict[str, Any] = {f"row_{place}": value for place, value in enumerate(given)}
     rows = rows % tuple(f"%(row_{place})s" for place in range(len(given)))

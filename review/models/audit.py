@@ -84,7 +84,12 @@ class Sample(models.Model):
     count = models.PositiveIntegerField()
     without_amount = models.PositiveIntegerField()
     totals = models.JSONField()
-    """By currency, in its own decimals, as text; never added across."""
+    """Of originals by currency, in its own decimals, as text; never added across."""
+    apart = models.JSONField(null=True)
+    """`corrections` and `reversals`, where it has any: each a `count`, and `totals` as above.
+
+    None: it was drawn before they were told apart, and its totals are of all of them.
+    """
     digest = models.CharField(max_length=64)
     """SHA-256 in hex over the ids and amounts of the population, by id."""
     way = models.CharField(max_length=10)

@@ -19,13 +19,17 @@ from django.db import DatabaseError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from ledger import actions
 from ledger.models import Event, Operation, database_now
 from review import sampling
 from review.instants import zone
 from review.models import AuditorTerm, Sample
 from tests import stories
+from tests.databases import Database
 from tests.ledger.sessions import at_once
 from tests.people import browser_of, person
+from tests.review.test_choose import choose, doubled
+from tests.review.test_runs import plain
 
 AMOUNTS = ("10.00", "250.00", "0.00", "75.50", "4000.00", "33.10", "-120.00", "18.00")
 
@@ -118,6 +122,47 @@ def test_by_value_each_part_of_the_total_is_hit_once(orders: list[Operation]) ->
     assert "By value it is drawn from one currency" in refused.content.decode()
 
 
+def test_corrections_and_reversals_are_counted_apart_from_originals(durban: stories.Durban) -> None:
+    """Three originals over 9 045.00, of which one was corrected to 990.00, and two extras of one reversed."""
+    refused = durban.tried(durban.invoiced(455, "7315.00"), stories.REFUSED)
+    meant = actions.Correction({"order": "455", "total": "990.00"}, "990.00", "ZAR")
+    actions.correct(refused.pk, meant, actor="api:webshop", reason="The price was wrong.", who="ann")
+    choose(doubled(durban), "INV-1")
+    durban.invoiced(472, "865.00")
+    sample = drawn(days(currency="ZAR"), way="value", size="6")
+    counted = plain(browser_of("ira").get(f"/samples/?{days(currency='ZAR')}").content.decode())
+    said = "6 operations, 3 originals, 1 correction, 2 reversals"
+    sums = {
+        "Total of the originals": "9 045.00 ZAR",
+        "Corrections apart": "990.00 ZAR",
+        "Reversals apart": "1 730.00 ZAR",
+    }
+    assert said in counted and "Nothing is netted" in counted
+    page = plain(browser_of("ira").get(f"/samples/{sample.uid}/?again=1").content.decode())
+    assert said in page and "from the same population" in page
+    for words, total in sums.items():
+        assert f'{words}: <span class="nb">{total}</span>' in counted
+        assert f'<dt>{words}</dt><dd><span class="nb">{total}</span></dd>' in page
+    files = entries(sample)
+    told = json.loads(files["sample.json"])
+    assert told["totals"] == {"ZAR": "9045.00"}
+    assert told["apart"]["reversals"] == {"count": 2, "totals": {"ZAR": "1730.00"}}
+    for line in ('"total originals ZAR","9045.00"', '"total corrections ZAR","990.00"'):
+        assert line in files["sample.csv"]
+    assert sum(item["hits"] for item in sample.items) == 6, "all of it is laid end to end"
+
+
+def test_what_was_drawn_before_they_were_told_apart_says_so(
+    orders: list[Operation], database: Database
+) -> None:
+    sample = drawn(days(currency="ZAR"))
+    with database.rewriting("review_sample"):
+        Sample.objects.filter(pk=sample.pk).update(apart=None)
+    page = plain(browser_of("ira").get(f"/samples/{sample.uid}/").content.decode())
+    assert "<dt>Total of all, corrections and reversals among them</dt>" in page
+    assert '"total population ZAR"' in entries(sample)["sample.csv"]
+
+
 @pytest.mark.parametrize(
     ("form", "words"),
     [
@@ -175,7 +220,7 @@ def test_one_archive_holds_the_packs_and_how_they_were_drawn(
     assert pack["operation"]["key"] == odd.key and pack["payload"] == [], "an auditor sees no payload"
     assert "=HYPERLINK(1)" in files[f"packs/{place:03}-{odd.uid}.html"]
     about, _, rows = files["sample.csv"].partition("\r\n\r\n")
-    assert '"seed","471"' in about and '"author","ira"' in about and '"total population ZAR",' in about
+    assert '"seed","471"' in about and '"author","ira"' in about and '"total originals ZAR",' in about
     (row,) = [row for row in csv.reader(io.StringIO(rows)) if str(odd.uid) in row]
     assert "'=HYPERLINK(1)" in row and "-5.00" in row, "text is guarded, and a credit is a number"
     assert f"--kept {sample.seal}:{sample.head}" in files["README.txt"]
