@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.views import redirect_to_login
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
@@ -21,6 +21,7 @@ from ledger.rules.errors import TieoutError
 from ledger.sight import Entities
 from reconcile.proposals.roles import in_force
 from review import second_factor
+from review.built import built
 from review.filters import Reader
 from review.instants import zone
 from review.models import AuditorTerm, Notice
@@ -104,6 +105,10 @@ _OF_OTHERS: dict[Right, str] = {
 }
 
 
+_Known = tuple[str | None, str | None, list[str] | None, list[str] | None, int | None]
+"""A role or team, the zone, the limit, the term as an auditor, how many notices are new."""
+
+
 class NotAllowed(TieoutError):
     """The person's role does not include this."""
 
@@ -160,7 +165,8 @@ def _known(user: User | AnonymousUser) -> Known:
     """Return a person's roles, zone, entities and unread notices; all in one query for each request."""
     known: Known | None = getattr(user, "_known", None)
     if known is None:
-        rows = _rows(user) if user.is_authenticated else []
+        with sight.whole():  # what is seen is only known by this
+            rows = _rows(user.pk) if user.pk is not None else []
         given = frozenset(row[0] for row in rows if row[0] and row[0] != AUDITOR)
         zone, limit, term, new = rows[0][1:] if rows else (None, None, None, None)
         mine = given if term is None else frozenset({AUDITOR})
@@ -169,13 +175,13 @@ def _known(user: User | AnonymousUser) -> Known:
     return known
 
 
-def _rows(user: User) -> list[tuple[str | None, str | None, list[str] | None, list[str] | None, int | None]]:
+@built
+def _rows(person: int) -> QuerySet[User, _Known]:
     term = AuditorTerm.objects.open().filter(person=OuterRef("pk")).order_by("pk").values("entities")[:1]
-    with sight.whole():  # what is seen is only known by this
-        new = Notice.objects.unread().filter(person=OuterRef("pk")).order_by().values("person")
-    mine = User.objects.filter(pk=user.pk).annotate(term=Subquery(term))
+    new = Notice.objects.unread().filter(person=OuterRef("pk")).order_by().values("person")
+    mine = User.objects.filter(pk=person).annotate(term=Subquery(term))
     mine = mine.annotate(new=Subquery(new.annotate(count=Count("pk")).values("count")))
-    return list(mine.values_list("groups__name", "reader__zone", "limit__entities", "term", "new"))
+    return mine.values_list("groups__name", "reader__zone", "limit__entities", "term", "new")
 
 
 def _both(limit: list[str] | None, term: list[str] | None) -> Entities:

@@ -5,12 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from ledger.rules.second_person import YOURSELF
 from reconcile.models import Decision, Proposal
 from review import access, approvers, asked, told, wording
+from review.built import built
 from review.models import Bulk
 from review.row import Row, rows
 
@@ -84,8 +86,14 @@ def lately() -> list[tuple[Approval, str, tuple[str, str, str], str]]:
 
 def figure() -> str:
     """Return how many requests are open, as the list counts them; nothing where there are none."""
+    count = len(_waiting())
+    return f"{SHOWN}+" if count > SHOWN else str(count or "")
+
+
+@built
+def _waiting() -> QuerySet[Any, tuple[Any, ...]]:
     settled = Decision.objects.filter(approval=None)
     lists = (Approval.objects, Proposal.objects, Bulk.objects, settled)
-    asks, *others = (rows.waiting(TieoutNow()).values("uid") for rows in lists)
-    count = asks.union(*others, all=True)[: SHOWN + 1].count()
-    return f"{SHOWN}+" if count > SHOWN else str(count or "")
+    asks, *others = (rows.waiting(TieoutNow()).values_list("uid") for rows in lists)
+    found: QuerySet[Any, tuple[Any, ...]] = asks.union(*others, all=True)[: SHOWN + 1]
+    return found

@@ -297,7 +297,7 @@ def _order(reading: Reading) -> Iterator[tuple[Operation, wording.Badge, str]]:
 
 
 def _related_badge(other: Operation) -> wording.Badge:
-    case = next(iter(other.open_cases), None)  # type: ignore[attr-defined]  # prefetched under this name
     state = State(other.state)
-    trouble = wording.trouble(state, verdict=None, case=case.kind if case else None)
+    case: str | None = other.case_kind  # type: ignore[attr-defined]  # read with the row
+    trouble = wording.trouble(state, verdict=None, case=case)
     return wording.badge(state, trouble=trouble, taken=other.taken_at is not None)

@@ -5,12 +5,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import Self
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from ledger import sight
 from ledger.models import Event, Operation, Pause
 from ledger.rules.states import State
 from review import row, trail, wording
+from review.built import built
 from review.instants import instant
 
 SHOWN = 50
@@ -89,9 +90,10 @@ class Paused:
         return [(one, wording.title(one), badges[one.pk]) for one in self.refused]
 
 
-def open_pauses() -> list[Pause]:
+@built
+def open_pauses() -> QuerySet[Pause]:
     """Return the pauses that nobody has ended, the oldest first."""
-    return list(Pause.objects.open().select_related("destination", "case").order_by("paused_at"))
+    return Pause.objects.open().select_related("destination", "case").order_by("paused_at")
 
 
 def _waiting(pause: Pause) -> int:

@@ -18,6 +18,7 @@ from django.urls import reverse
 from ledger.models import Operation, OperationType
 from reconcile.models import Display
 from review import narrowing, routes, scaling
+from review.built import built
 from review.cursors import Cursor, seconds
 from review.filters import Filter
 from review.models import Item
@@ -66,7 +67,7 @@ class Queue:
     @cached_property
     def types(self) -> list[OperationType]:
         """The operation types, for the filters."""
-        return list(OperationType.objects.select_related("destination").order_by("label"))
+        return _types()
 
     @property
     def _kinds(self) -> list[OperationType]:
@@ -81,7 +82,7 @@ class Queue:
     @cached_property
     def display(self) -> Display | None:
         """The rates by which amounts of different currencies are compared."""
-        return Display.objects.first()
+        return next(iter(_displays()), None)
 
     @cached_property
     def order(self) -> Order:
@@ -171,6 +172,16 @@ class Queue:
         walked, wanted = narrowing.operations(self.chosen, self._kinds, self.at)
         here = judged(walked).filter(wanted, pk=operation.pk).exists()
         return Cursor("o", 0.0, operation.pk, operation.pk) if here else None
+
+
+@built
+def _types() -> QuerySet[OperationType]:
+    return OperationType.objects.select_related("destination").order_by("label")
+
+
+@built
+def _displays() -> QuerySet[Display]:
+    return Display.objects.order_by("pk")[:1]
 
 
 def addresses(keys: Sequence[Cursor]) -> dict[Cursor, str]:

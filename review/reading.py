@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, Prefetch, Q, Subquery, Sum
+from django.db.models import OuterRef, Q, QuerySet, Subquery, Sum
 
 from ledger import actions
 from ledger.models import (
@@ -29,6 +29,7 @@ from ledger.rules.facts import Facts
 from ledger.rules.leaves import Action, Leave, leaves
 from ledger.rules.states import UNFINISHED, CaseKind, Evidence, Outcome, State, Verdict
 from review import access, approvers, asked, own, relations, wording
+from review.built import built
 from review.instants import say
 from review.seen import Meant, Seen
 
@@ -309,7 +310,12 @@ class Reading:
 
 def find(uid: uuid.UUID) -> Operation | None:
     """Return an operation with its type and destination."""
-    return Operation.objects.select_related("operation_type__destination").filter(uid=uid).first()
+    return next(iter(_of_uid(uid)), None)
+
+
+@built
+def _of_uid(uid: uuid.UUID) -> QuerySet[Operation]:
+    return Operation.objects.select_related("operation_type__destination").filter(uid=uid)
 
 
 def mark_of(uid: uuid.UUID) -> str | None:
@@ -339,13 +345,11 @@ def read(operation: Operation, person: User) -> Reading:
     """Read everything that the page of one operation shows; a fixed number of queries."""
     now = database_now()
     facts = actions.facts(operation)
-    attempts = own.rows(operation, Attempt, own.attempts)
-    lookups = own.rows(operation, Lookup, own.lookups)
-    case = next(iter(own.rows(operation, Case, own.cases)), None)
-    events = own.rows(operation, Event, own.events)
+    attempts = own.rows(operation, own.attempts)
+    lookups = own.rows(operation, own.lookups)
+    case = next(iter(own.rows(operation, own.cases)), None)
+    events = own.rows(operation, own.events)
     chosen = any(event.kind in CHOSEN for event in events)
-    related, about = relations.of_source(operation), relations.of_subject(operation)
-    relations.with_cases(related, about)
     return Reading(
         operation=operation,
         now=now,
@@ -353,18 +357,18 @@ def read(operation: Operation, person: User) -> Reading:
         facts=facts,
         attempts=attempts,
         lookups=lookups,
-        permits=own.rows(operation, Permit, own.permits),
+        permits=own.rows(operation, own.permits),
         events=events,
         case=case,
         pause=_pause(operation) if facts.paused_at is not None else None,
         latest=actions.latest_of(lookups, attempts),
         sitting=own.sitting(operation, person.get_username(), lookups, attempts, now=now),
-        related=related,
-        about=about,
+        related=relations.of_source(operation),
+        about=relations.of_subject(operation),
         linked=_linked(operation),
         first=actions.standing_first(operation),
-        followers=_followers(operation),
-        approvals=own.rows(operation, Approval, own.approvals),
+        followers=_followers(operation.corrects_id or operation.pk),
+        approvals=own.rows(operation, own.approvals),
         told=actions.told_late(operation) if case is not None and case.kind in ON_A_REPORT else [],
         choice=operation.choices.select_related("lookup").last() if chosen else None,
         reversals=list(_reversals(operation)) if chosen else [],
@@ -372,8 +376,7 @@ def read(operation: Operation, person: User) -> Reading:
 
 
 def _reversals(operation: Operation) -> Iterable[Operation]:
-    made = operation.reversals.select_related("operation_type__destination")
-    return made.prefetch_related(Prefetch("cases", Case.objects.open(), to_attr="open_cases")).order_by("id")
+    return operation.reversals.select_related("operation_type__destination").order_by("id")
 
 
 def _linked(operation: Operation) -> list[Operation]:
@@ -388,12 +391,11 @@ def _linked(operation: Operation) -> list[Operation]:
     return list(made.order_by("correction_number"))
 
 
-def _followers(operation: Operation) -> list[Operation]:
-    original = operation.corrects_id or operation.pk
+@built
+def _followers(original: int) -> QuerySet[Operation]:
     # Of the few that it may be first, then by an index: asked through the join, both whole tables are walked.
     these = Operation.objects.filter(Q(pk=original) | Q(corrects=original)).values("pk")
-    after = Operation.objects.filter(after__in=these)
-    return list(after.order_by("id")[: relations.SHOWN])
+    return Operation.objects.filter(after__in=these).order_by("id")[: relations.SHOWN]
 
 
 def _pause(operation: Operation) -> Pause | None:

@@ -6,12 +6,13 @@ from urllib.parse import parse_qsl
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from ledger import sight
 from ledger.rules.errors import Malformed
 from review import access
 from review.access import NotAllowed
+from review.built import built
 from review.filters import Filter, Reader
 from review.models import SavedView
 
@@ -64,15 +65,19 @@ def listed(person: User, chosen: Filter) -> list[Kept]:
     Who is limited to legal entities is shown none that names another, and none of who sees another: its name,
     its words and its team may tell of that.
     """
-    seen = SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person__limit")
     here = sight.present()
     return [
         Kept(one, one.address == chosen.address, one.person_id == person.pk)
-        for one in seen
+        for one in _shown_to(person.pk)
         if here is None
         or one.person_id == person.pk
         or (_seen_by(here, one.person) and _names_none_but(here, one.address))
     ]
+
+
+@built
+def _shown_to(person: int) -> QuerySet[SavedView]:
+    return SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person__limit")
 
 
 def _seen_by(here: sight.Sight, maker: User) -> bool:

@@ -1,8 +1,6 @@
 """Operations with all that their rows say: the case, the latest try and check, the permit, and any pause."""
 
-import json
 from collections.abc import Collection, Iterable
-from functools import cache
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
@@ -26,10 +24,8 @@ from django.db.models.functions import Coalesce, JSONObject, NullIf
 
 from ledger import sight
 from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
+from review.built import built
 from review.models import Item
-
-_THESE: Any = object()
-"""Stands in the compiled statement for the ids that are read."""
 
 
 class _OneOf(Func):
@@ -41,7 +37,6 @@ class _OneOf(Func):
     conditional = True
 
 
-_JSON = "seen", "tried", "permit"
 _SHOWN = (
     *("uid", "operation_type", "key", "state", "description", "subject", "amount", "currency"),
     *("source_system", "source_reference", "accepted_at", "settles_at", "taken_at", "held_at"),
@@ -58,8 +53,8 @@ def read(pks: Collection[int], types: Iterable[OperationType] | None = None) -> 
     """
     if not pks:
         return []
-    sql, given = _compiled()
-    rows: list[Any] = list(Operation.objects.raw(sql, [list(pks) if one is _THESE else one for one in given]))
+    with sight.whole():  # one statement for everybody; who asks is told what they see
+        rows = _shown(list(pks))
     if (here := sight.present()) is not None:
         rows = [row for row in rows if row.operation_type_id in here.types]
     if types is None:
@@ -68,20 +63,18 @@ def read(pks: Collection[int], types: Iterable[OperationType] | None = None) -> 
     known = {kind.pk: kind for kind in types}
     for row in rows:
         row.operation_type = known[row.operation_type_id]
-        for name in _JSON:
-            found = getattr(row, name)
-            setattr(row, name, None if found is None else json.loads(found))
     return rows
 
 
-@cache
-def _compiled() -> tuple[str, tuple[Any, ...]]:
-    """Return the statement and its values: to build it for each page takes longer than to run it."""
-    these = _OneOf(F("pk"), Value(_THESE, ArrayField(BigIntegerField())))
-    with sight.whole():  # it is everybody's; who asks is told what they see when it is read
-        asked = told(Operation.objects.filter(these)).only(*_SHOWN)
-    statement: tuple[str, tuple[Any, ...]] = asked.query.sql_with_params()
-    return statement
+@built
+def _shown(pks: list[int]) -> QuerySet[Any]:
+    these = _OneOf(F("pk"), Value(pks, ArrayField(BigIntegerField())))
+    return told(Operation.objects.filter(these)).only(*_SHOWN)
+
+
+def with_case_kind(operations: QuerySet[Operation]) -> QuerySet[Operation]:
+    """Add the kind of the open case, None without one."""
+    return operations.alias(open_case=_open_case()).annotate(case_kind=F("open_case__kind"))
 
 
 def _open_case() -> FilteredRelation:

@@ -1,7 +1,11 @@
-"""The queue's rows and select boxes, written without a template's loops: they are most of the page."""
+"""The queue's rows and select boxes, written without a template's loops: they are most of the page.
+
+What anybody has written is escaped by Python's own function, which Django's calls.
+"""
 
 from collections.abc import Iterable
 from functools import lru_cache
+from html import escape
 from urllib.parse import quote
 
 from django import template
@@ -15,63 +19,59 @@ from review.templatetags.badge import badge, icon
 
 register = template.Library()
 
-_ROW = """<tr role="row">
-{pick}<td role="cell" class="q-state">{badge}</td>
-<td role="cell" class="q-key"><a href="{address}">{name}</a></td>
-<td role="cell" class="q-type soft">{noun}</td>
-<td role="cell" class="num q-amount">{amount}{stake}</td><td role="cell" class="q-cur soft">{currency}</td>
-<td role="cell" class="q-found"><span class="mark">{icon}<span>{found}</span></span></td>
-<td role="cell" class="num q-age">{age}</td>
-<td role="cell" class="q-due">{due}</td>
-<td role="cell" class="q-own">{owner}</td>
-<td role="cell" class="q-next">{next}</td>
-</tr>
-"""
-_PICK = (
-    '<td role="cell" class="q-pick"><label class="pick">'
-    '<input type="checkbox" name="pick" value="{}" form="bulk"><span class="vh">Tick {}</span></label></td>\n'
-)
-_NO_PICK = mark_safe('<td role="cell" class="q-pick"></td>\n')
-_OWNER = '<a href="{}?back={}">{}<span class="vh">: assign or snooze {}</span></a>'
-_STAKE = '<br><span class="small soft nb">{}</span>'
-_ALSO = '{} <span class="small late">also {}</span>'
+_NO_PICK = '<td role="cell" class="q-pick"></td>\n'
 
 
 @register.simple_tag(takes_context=True)
 def queue_rows(context: template.Context, rows: Iterable[tuple[Row, str]]) -> SafeString:
     """Write rows, each with what its address carries; with boxes to tick where the page has `picks`."""
-    request = context["request"]
-    back, picks = quote(request.get_full_path(), safe="/"), bool(context.get("picks"))
+    back, picks = escape(quote(context["request"].get_full_path(), safe="/")), bool(context.get("picks"))
     return mark_safe("".join(_row(row, carry, back, picks=picks) for row, carry in rows))  # noqa: S308 - each is escaped
 
 
-def _row(row: Row, carry: str, back: str, *, picks: bool) -> SafeString:
-    address = row.address + carry
-    pick = _NO_PICK if row.operation is None else format_html(_PICK, row.operation.uid, row.name)
-    more = '<a href="{}">{}<span class="vh">: {}</span></a>' if row.asks else '<span class="soft">{1}</span>'
-    late = format_html('<span class="late">{} {}</span>', icon("clock"), row.due) if row.late else row.due
-    owner: str = row.owner
+def _row(row: Row, carry: str, back: str, *, picks: bool) -> str:
+    address, name = escape(row.address + carry), escape(row.name)
+    amount, currency = escape(amounts.show(row.amount, row.currency)), escape(row.currency)
+    if row.stake:
+        amount += f'<br><span class="small soft nb">{escape(row.stake)}</span>'
+    found = f'<span class="mark">{icon(row.found_icon)}<span>{escape(row.found)}</span></span>'
+    due, step = escape(row.due), escape(row.next)
+    if row.late:
+        due = f'<span class="late">{icon("clock")} {due}</span>'
+    if row.asks:
+        step = f'<a href="{address}">{step}<span class="vh">: {name}</span></a>'
+    else:
+        step = f'<span class="soft">{step}</span>'
+    return f"""<tr role="row">
+{_pick(row, name) if picks else ""}<td role="cell" class="q-state">{badge(row.badge)}</td>
+<td role="cell" class="q-key"><a href="{address}">{name}</a></td>
+<td role="cell" class="q-type soft">{escape(row.noun)}</td>
+<td role="cell" class="num q-amount">{amount}</td><td role="cell" class="q-cur soft">{currency}</td>
+<td role="cell" class="q-found">{found}</td>
+<td role="cell" class="num q-age">{escape(row.age)}</td>
+<td role="cell" class="q-due">{due}</td>
+<td role="cell" class="q-own">{_owner(row, name, back)}</td>
+<td role="cell" class="q-next">{step}</td>
+</tr>
+"""
+
+
+def _pick(row: Row, name: str) -> str:
+    if row.operation is None:
+        return _NO_PICK
+    box = f'<input type="checkbox" name="pick" value="{row.operation.uid}" form="bulk">'
+    label = f'<label class="pick">{box}<span class="vh">Tick {name}</span></label>'
+    return f'<td role="cell" class="q-pick">{label}</td>\n'
+
+
+def _owner(row: Row, name: str, back: str) -> str:
+    owner = escape(row.owner)
     if row.case:
-        owner = format_html(_OWNER, routes.of("case", row.case), back, row.owner, row.name)
-    if row.escalated:
-        owner = format_html(_ALSO, owner, row.escalated)
-    return format_html(
-        _ROW,
-        pick=pick if picks else "",
-        badge=badge(row.badge),
-        address=address,
-        name=row.name,
-        noun=row.noun,
-        amount=amounts.show(row.amount, row.currency),
-        stake=format_html(_STAKE, row.stake) if row.stake else "",
-        currency=row.currency,
-        icon=icon(row.found_icon),
-        found=row.found,
-        age=row.age,
-        due=late,
-        owner=owner,
-        next=format_html(more, address, row.next, row.name),
-    )
+        address = escape(routes.of("case", row.case))
+        owner = (
+            f'<a href="{address}?back={back}">{owner}<span class="vh">: assign or snooze {name}</span></a>'
+        )
+    return f'{owner} <span class="small late">also {escape(row.escalated)}</span>' if row.escalated else owner
 
 
 @register.simple_tag

@@ -1,0 +1,97 @@
+"""Questions that are built once in a process: in Django's words that takes longer than most answers.
+
+A question is a function that returns a QuerySet. It is called once, with stand-ins for what it is given; from
+then on its statement runs with what is given in their places. Who sees some legal entities only is asked for
+by conditions of their own, and their questions are built each time.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from typing import Any, ParamSpec, Self, TypeVar
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import QuerySet
+from django.db.models.sql import Query
+from django.db.models.sql.compiler import SQLCompiler
+
+from ledger import sight
+
+Given = ParamSpec("Given")
+Row = TypeVar("Row")
+_NO_NUMBER = -2_000_000_000
+"""No row has it, or one of the next below."""
+_OF_ONE = ("query", "connection", "using")
+"""What a compiler has of one time; all else is of its statement."""
+_STAND_INS: dict[type, Callable[[int], Any]] = {
+    int: lambda place: _NO_NUMBER - place,
+    str: lambda place: f"given {place}\x01",
+    UUID: lambda place: UUID(int=place),
+    datetime: lambda place: datetime(1, 1, 1, tzinfo=UTC) + timedelta(days=place),
+    list: lambda place: [_NO_NUMBER - place],
+}
+
+
+def built(asked: Callable[Given, QuerySet[Any, Row]]) -> Callable[Given, list[Row]]:
+    """Answer a question with its rows; what it is given may change its values, never its shape."""
+    kept: list[QuerySet[Any, Row]] = []
+
+    @wraps(asked)
+    def answered(*given: Given.args, **named: Given.kwargs) -> list[Row]:
+        assert not named, "a place is all that tells what is given"
+        if sight.present() is not None:
+            return list(asked(*given, **named))
+        if not kept:
+            kept.append(_once(asked, given))
+        rows = kept[0].all()
+        query: Any = rows.query
+        query.given = given
+        return list(rows)
+
+    return answered
+
+
+def _once(asked: Callable[..., QuerySet[Any, Row]], given: tuple[Any, ...]) -> QuerySet[Any, Row]:
+    """Build a question with a stand-in for each value, and keep its statement."""
+    stand_ins = [_STAND_INS[type(value)](place) for place, value in enumerate(given)]
+    rows = asked(*stand_ins)
+    compiler = rows.query.get_compiler(DEFAULT_DB_ALIAS)
+    sql, values = compiler.as_sql()
+    own = {name: value for name, value in vars(compiler).items() if name not in _OF_ONE}
+    places = [(at, stand_ins.index(value)) for at, value in enumerate(values) if value in stand_ins]
+    query: Any = rows.query
+    query.__class__, query.kept = _Query, (sql, values, places, own)
+    return rows
+
+
+class _Query(Query):
+    """What is asked, as it was built, with what is given this time."""
+
+    kept: tuple[str, tuple[Any, ...], list[tuple[int, int]], dict[str, Any]]
+    given: tuple[Any, ...]
+
+    def chain(self, klass: Any = None) -> Self:
+        """Return one that shares what was built: nothing is added to it any more."""
+        return copy(self)
+
+    def get_compiler(self, using: Any = None, connection: Any = None, elide_empty: bool = True) -> Any:  # noqa: FBT001, FBT002
+        """Return what writes the statement that is kept."""
+        compiler: Any = _Compiler
+        return compiler(self, connection or connections[using], using, elide_empty)
+
+
+class _Compiler(SQLCompiler):
+    """Django's own, which reads rows as it was when it wrote their statement."""
+
+    query: _Query
+
+    def as_sql(self, with_limits: bool = True, with_col_aliases: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Return the statement and its values."""
+        sql, kept, places, own = self.query.kept
+        vars(self).update(own)
+        values = list(kept)
+        for at, place in places:
+            values[at] = self.query.given[place]
+        return sql, tuple(values)

@@ -1,0 +1,111 @@
+"""What is built once is asked anew each time, and answers nobody with what another one sees."""
+
+from datetime import datetime
+from decimal import Decimal
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, QuerySet
+from django.template import engines
+from django.test import RequestFactory
+
+from ledger import sight
+from ledger.models import Operation
+from review.built import built
+from review.row import Row
+from review.wording import Badge
+from tests import stories
+from tests.people import browser_of, limited
+
+
+@built
+def of_type(name: str, before: datetime, beyond: int, not_this: UUID) -> QuerySet[Operation]:
+    """Ask with each kind of value, a value in two places, and an annotation."""
+    found = Operation.objects.filter(operation_type__name=name, accepted_at__lte=before, pk__gt=beyond)
+    named = (
+        found.exclude(uid=not_this).exclude(key=name).annotate(there=F("operation_type__destination__name"))
+    )
+    return named.select_related("operation_type__destination").order_by("pk")
+
+
+def test_each_question_is_asked_with_what_it_is_given(durban: stories.Durban) -> None:
+    first, second = durban.silent(1), durban.silent(2)
+    name, now = first.operation_type.name, second.accepted_at
+    for _ in range(2):
+        assert [one.pk for one in of_type(name, now, 0, UUID(int=1))] == [first.pk, second.pk]
+        assert [one.pk for one in of_type(name, now, first.pk, UUID(int=1))] == [second.pk]
+        assert [one.pk for one in of_type(name, now, 0, second.uid)] == [first.pk]
+        assert of_type("nobody", now, 0, UUID(int=1)) == []
+    (found,) = of_type(name, now, 0, second.uid)
+    told: Any = found
+    assert (told.there, found.operation_type.destination.name) == ("books", "books")
+    third = durban.silent(3)
+    assert [one.pk for one in of_type(name, third.accepted_at, first.pk, second.uid)] == [third.pk]
+
+
+def test_who_is_limited_is_not_answered_with_what_was_built_for_others(durban: stories.Durban) -> None:
+    operation = durban.silent(1)
+    given = operation.operation_type.name, operation.accepted_at, 0, UUID(int=1)
+    nobody = sight.Sight(lambda: frozenset({"nowhere"}))
+    for _ in range(2):
+        assert len(of_type(*given)) == 1
+        with sight.limited(nobody):
+            assert of_type(*given) == []
+    everybodys, theirs = browser_of("ann"), browser_of("vic")
+    limited("vic", "nowhere")
+    for _ in range(2):
+        assert "Order 1" in everybodys.get("/queue/").content.decode()
+        assert "Order 1" not in theirs.get("/queue/").content.decode()
+
+
+def test_threads_that_ask_at_once_get_their_own_answers(durban: stories.Durban) -> None:
+    made = [durban.silent(number) for number in range(4)]
+    name, now = made[0].operation_type.name, made[-1].accepted_at
+    wrong: list[object] = []
+
+    def ask(own: Operation) -> None:
+        for _ in range(50):
+            found = of_type(name, now, own.pk - 1, UUID(int=1))
+            wrong.extend(found[:1] if found[0].pk != own.pk else [])
+        connection.close()
+
+    threads = [Thread(target=ask, args=[one]) for one in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_what_anybody_wrote_stands_in_a_row_as_text() -> None:
+    wrote = "<script>&\"'"
+    operation = SimpleNamespace(uid=UUID(int=1))
+    texts = dict.fromkeys(
+        ("noun", "currency", "name", "found", "age", "due", "owner", "escalated", "next"), wrote
+    )
+    rows = [
+        (
+            Row(
+                operation=operation,
+                address="/?q=" + wrote,
+                amount=Decimal(1),
+                at_risk=Decimal(2),
+                badge=Badge("failed", wrote, "failed"),
+                found_icon="failed",
+                late=asks,
+                case=UUID(int=2),
+                asks=asks,
+                **texts,
+            ),
+            f"?carry={wrote}",
+        )
+        for asks in (True, False)
+    ]
+    request = RequestFactory().get(f"/queue/?text={wrote}")
+    form = "{% load rows %}{% queue_rows rows %}"
+    page = engines["django"].from_string(form).render({"rows": rows, "picks": True}, request)
+    assert "<script" not in page and "&amp;lt;" not in page
+    assert page.count("&lt;script&gt;&amp;&quot;&#x27;") == 2 * 14 + 3
