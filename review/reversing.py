@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from ledger.models import Attempt
-from ledger.rules.states import CaseKind, Outcome, State, Verdict
-from review import wording
+from ledger.rules.states import LIVE, CaseKind, Outcome, State, Verdict
+from review import amounts, several, wording
 from review.instants import instant
 from review.reading import Reading
 
@@ -115,10 +115,27 @@ def _origin(reading: Reading) -> str:
     return wording.name(original) if original is not None else "where it came from"
 
 
+def left(reading: Reading) -> str:
+    """Say how much is left of what was reversed in part, as the latest check lists it; else empty."""
+    seen = reading.seen
+    if seen is None or seen.verdict is not Verdict.ONE_MATCH or reading.state is not State.COMPLETED:
+        return ""
+    fallen = [record for record in seen.records if record["standing"] not in LIVE]
+    rest = [
+        amounts.whole(remains, one.currency)
+        for one in reading.reversals
+        if one.state == State.COMPLETED and one.corrected_at is None
+        if (remains := several.left_now(one.amount, one.currency, one.reversed_reference, fallen))
+    ]
+    return " and ".join(rest)
+
+
 def verdict(reading: Reading) -> tuple[str, str] | None:
     """Return the verdict of a reversal, or of what has its surplus reversed just now; None of others."""
     if reading.facts.reverses:
         return heading(reading)
+    if rest := left(reading):
+        return "several", f"Of what was reversed {rest} is left"
     if reading.choice is None or not reading.reversing:
         return None
     many = wording.several(reading.reversing, reading.noun)

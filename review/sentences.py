@@ -121,6 +121,8 @@ def stopped(reading: Reading) -> str:
     there = reading.there
     if _both(reading):
         return f"Keep one, reverse the other in {there}, then confirm here which one counts."
+    if reversing.left(reading):
+        return f"Reverse what is left in {there}, then check here: that closes it."
     if reading.trouble is not Verdict.SEVERAL:
         new = f"a new {reading.noun} is made, and what stands there stays until it is reversed."
         return f"Put it right in {there}, then check again. Or correct it here: {new}"
@@ -169,6 +171,8 @@ def _trouble(reading: Reading) -> str:
         number = reading.facts.destination_reference or "it"
         meant = f"One {reading.noun} was meant: reverse the other there."
         return f"{reading.there} holds {number}, and its correction is there, too. {meant}"
+    if rest := reversing.left(reading):
+        return f"One {reading.noun} stands. What was reversed beside it left {rest}: that is still too much."
     if reading.trouble is Verdict.SEVERAL:
         count = len(seen.live) if seen and seen.verdict is Verdict.SEVERAL else 0
         if count < 2 and reading.told_references:

@@ -71,6 +71,8 @@ def _follow(operation: Operation, lookup: Lookup, now: datetime, *, listed: bool
             _pending(operation, lookup, now, listed=listed)
         case State.RUNNING:
             pass
+    if operation.state == State.COMPLETED and lookup.verdict == Verdict.ONE_MATCH:
+        reversing.hold_left(operation, lookup, now)
 
 
 def _kept(operation: Operation, command_id: uuid.UUID | None) -> Lookup:
@@ -304,6 +306,8 @@ def _confirmed(operation: Operation, lookup: Lookup, now: datetime) -> None:
     both = operation.cases.open().filter(kind=CaseKind.BOTH_THERE).exists()
     if both and also_there(operation) is not None:
         return  # one of it, and its correction: that is still one too many
+    if reversing.left(operation, lookup):
+        return  # what was reversed in part is still too much
     resolving.close_locked(operation, actor="policy", reason="The check found one match.", now=now)
 
 

@@ -15,13 +15,14 @@ from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, hold_locked, tie_corrected, void_permit
 from ledger.actions.reading import contract_of
 from ledger.actions.submission import Prepared, digest_keys, linked
-from ledger.models import Choice, Event, Operation, OperationType, TieoutNow
+from ledger.models import Choice, Event, Lookup, Operation, OperationType, TieoutNow
 from ledger.rules import digests
 from ledger.rules.errors import LostRace
 from ledger.rules.keys import MAX_LENGTH
+from ledger.rules.money import Money, show
 from ledger.rules.redaction import redact_text
-from ledger.rules.reversals import CREDIT, VOID, Chosen, calls_of
-from ledger.rules.states import CaseKind, Outcome, State
+from ledger.rules.reversals import CREDIT, VOID, Chosen, calls_of, left_of
+from ledger.rules.states import LIVE, CaseKind, Outcome, State
 
 OWN_LEASE_MARGIN_S = 10
 BY_HAND = "Its rules name no call that reverses it: people do so at the destination, and a check closes it."
@@ -265,6 +266,32 @@ def stop(reversal: Operation, now: datetime) -> None:
         reason = f"{reversal.key} stopped: what was chosen is no longer as it was."
         data = {"reversal": str(reversal.uid), "reference": reversal.reversed_reference}
         change(operation, kind="reversal_stopped", actor="policy", reason=reason, data=data, told_look_at=at)
+
+
+def left(operation: Operation, lookup: Lookup) -> list[tuple[str, Decimal, str]]:
+    """Return what a look-up lists as left of records that were reversed in part: id, amount, currency."""
+    listed = {record["id"]: record for record in lookup.records if record["standing"] not in LIVE}
+    done = operation.reversals.filter(
+        state=State.COMPLETED, corrected_at=None, reversed_reference__in=[*listed]
+    )
+    rest = []
+    for one in done.order_by("pk"):
+        record = listed[one.reversed_reference]
+        if one.amount is None or record["amount"] is None or record["currency"] != one.currency:
+            continue
+        if remains := left_of(one.amount, Decimal(record["amount"])):
+            rest.append((one.reversed_reference, remains, one.currency))
+    return rest
+
+
+def hold_left(operation: Operation, lookup: Lookup, now: datetime) -> None:
+    """Hold a locked operation of whose surplus a look-up has just found something left."""
+    words = [
+        f"{number} is reversed in part: {show(Money(amount, cur))} {cur} is left."
+        for number, amount, cur in left(operation, lookup)
+    ]
+    if words:
+        hold_locked(operation, CaseKind.SEVERAL, actor="policy", reason=" ".join(words), now=now)
 
 
 def tie(done: Operation, now: datetime) -> None:

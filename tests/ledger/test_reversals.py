@@ -40,6 +40,7 @@ from tests.databases import Clock
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once
 from tests.ledger.trails import kinds, sound
+from tests.people import browser_of
 from tests.sandboxes import Sandbox, running_sandbox
 from tests.stories import CALLS, Durban, done, report
 
@@ -120,6 +121,15 @@ class Several:
                 self.looked(one, "worker")
             if not (due or doubts or told):
                 return
+
+
+def lists(several: Several, record: str, status: str, total: str) -> None:
+    """Let the destination list a record like that."""
+    with closing(sqlite3.connect(several.books.file)) as file, file:
+        file.execute(
+            "UPDATE invoices SET status = ?, sent = json_set(sent, '$.total', ?) WHERE number = ?",
+            (status, total, record.partition("-")[2]),
+        )
 
 
 @pytest.fixture
@@ -516,3 +526,38 @@ def test_the_database_keeps_what_is_kept(several: Several) -> None:
         Operation.objects.filter(reversed_reference=third).update(
             state="running", lease_until=several.clock.now(), revision=F("revision") + 1
         )
+
+
+def test_what_is_reversed_in_part_is_held_by_the_look_after_it_until_nothing_is_left(
+    several: Several,
+) -> None:
+    operation = several(3)
+    kept, partly, whole = several.there(operation)
+    several.choose(operation, kept)
+    several.clock.advance(11)
+    for record in (partly, whole):
+        sending.send(of(operation, record).pk)
+    lists(several, partly, "credited", "300.00")
+    lists(several, whole, "void", "0.00")
+    several.work()
+    done = sound(operation)
+    assert (done.state, done.destination_reference) == ("completed", kept)
+    case = done.cases.open().get()
+    held = done.events.filter(kind="held").last()
+    assert held is not None
+    assert (case.kind, held.reason) == (
+        CaseKind.SEVERAL,
+        f"{partly} is reversed in part: 300.00 ZAR is left.",
+    )
+    shown = browser_of("ann").get(f"/operations/{done.uid}/").content.decode().replace("\xa0", " ")
+    for words in ("Of what was reversed 300.00 ZAR is left", "that is still too much", "that closes it"):
+        assert words in shown, words
+    several.looked(operation)
+    assert [one.pk for one in done.cases.filter(kind=CaseKind.SEVERAL, closed_at=None)] == [case.pk]
+    events = done.events.count()
+    several.looked(operation)
+    assert done.events.count() == events + 1, "each look is told, and nothing else"
+    lists(several, partly, "credited", "0.00")
+    several.looked(operation)
+    case.refresh_from_db()
+    assert case.closed_at is not None and several.durban.again(operation).held_at is None

@@ -1,8 +1,6 @@
 """What a linked void has offset is shown as reversed by the next run: both sides of it, and what is left."""
 
 import json
-import sqlite3
-from contextlib import closing
 from decimal import Decimal
 from io import StringIO
 from typing import Any
@@ -13,7 +11,7 @@ from django.core.management import call_command
 from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import execute, window
-from tests.ledger.test_reversals import Several
+from tests.ledger.test_reversals import Several, lists
 from tests.ledger.test_reversals import books as books
 from tests.ledger.test_reversals import several as several
 from tests.people import browser_of
@@ -36,15 +34,6 @@ def ran(plan: Plan) -> tuple[Run, list[tuple[str, int, str]]]:
     run = start(plan, window_from=start_at, window_to=to, actor="ann")
     found = execute(run)
     return run, [(one.item_class, one.items, str(one.amount)) for one in found if one.operation_id]
-
-
-def lists(several: Several, record: str, status: str, total: str) -> None:
-    """Let the destination list a record like that."""
-    with closing(sqlite3.connect(several.books.file)) as file, file:
-        file.execute(
-            "UPDATE invoices SET status = ?, sent = json_set(sent, '$.total', ?) WHERE number = ?",
-            (status, total, record.partition("-")[2]),
-        )
 
 
 def page(run: Run) -> str:

@@ -16,10 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from ledger import actions
 from ledger.models import Operation
 from tests.databases import Clock
-from tests.ledger.test_reversals import Several, of
+from tests.ledger.test_reversals import Several, lists, of
 from tests.ledger.test_reversals import books as books
 from tests.people import browser_of, limited
-from tests.reconcile.test_reversed import lists
 from tests.review.test_entities import CAPE, DURBAN
 from tests.review.test_runs import plain
 from tests.sandboxes import Sandbox
