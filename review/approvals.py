@@ -69,7 +69,7 @@ def _request(approval: Approval, row: Row, person: User, now: datetime) -> Reque
         checked=approval.action not in OVERRIDES,
         risk=approval.data.get("risk", ""),
         follows=asked.follows(approval, operation),
-        due=asked.due(approval, now),
+        due=asked.due(approval.made_at, approval.due_at, approval.expires_at, now),
         mine=mine,
         closed=YOURSELF if mine else closed,
     )

@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from ledger.models import Approval, Operation
+from ledger.rules import approvals
 from ledger.rules.approvals import OVERRIDES, Answer, Ask, Together
 from review import amounts, wording
 from review.instants import instant, span
@@ -136,16 +137,14 @@ def _follows_correction(approval: Approval, operation: Operation) -> str:
     )
 
 
-def due(approval: Approval, now: datetime) -> str:
-    """Say until when it should be answered, and until when it counts."""
-    counts = f"counts until {instant(approval.expires_at, now)}"
-    if approval.due_at == approval.expires_at:
-        return f"{counts}, {span(approval.expires_at - now)} left"
-    at = instant(approval.due_at, now)
-    if approval.due_at <= now:
-        return f"was due {at}, when the key’s window closed; {counts}"
-    left = span(approval.due_at - now)
-    return f"due by {at}, {left} from now, before the key’s window closes; {counts}"
+def due(made_at: datetime, due_at: datetime, expires_at: datetime, now: datetime) -> str:
+    """Say until when a request should be answered, whatever it asks, and until when it counts."""
+    counts, at = f"counts until {instant(expires_at, now)}", instant(due_at, now)
+    window = due_at < approvals.due_at(made_at, expires_at)
+    if due_at <= now:
+        return f"was due {at}{', when the key’s window closed' if window else ''}; {counts}"
+    before = ", before the key’s window closes" if window else ""
+    return f"due by {at}, {span(due_at - now)} from now{before}; {counts}"
 
 
 def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[str]:
@@ -156,7 +155,7 @@ def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[s
             yield f"{line}."
     if "risk" in approval.data:
         yield f"Why not wait for proof: “{approval.data['risk']}”"
-    until = due(approval, now)
+    until = due(approval.made_at, approval.due_at, approval.expires_at, now)
     yield f"Reason given: “{approval.reason}” The request {'is ' * until.startswith('due')}{until}."
 
 

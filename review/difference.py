@@ -16,7 +16,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
-from review import access, amounts, approvers, trail, wording
+from review import access, amounts, approvers, asked, trail, wording
 from review.instants import instant, zone
 from review.runs import Difference
 
@@ -280,7 +280,7 @@ def request(decision: Decision, person: User, now: datetime, *, whole: bool = Tr
         "decision": decision,
         "title": f"{decision.name}{f' · {amount}' if amount else ''}",
         "asks": asks(decision, now),
-        "until": f"counts until {instant(decision.expires_at, now)}",
+        "until": asked.due(decision.made_at, decision.due_at, decision.expires_at, now),
         "mine": approvers.is_own(decision, person),
         "closed": closed,
     }

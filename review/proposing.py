@@ -11,8 +11,7 @@ from ledger.rules.approvals import Answer
 from reconcile.models import Proposal
 from reconcile.proposals import actions, limits
 from reconcile.proposals.models import AUDITOR, LIMIT, RULES
-from review import approvers, trail
-from review.instants import instant, span
+from review import approvers, asked, trail
 
 SHOWN = 50
 ENDED = {
@@ -60,7 +59,7 @@ class Proposed:
 
 def of(proposal: Proposal, person: User, now: datetime, *, whole: bool = True) -> Proposed:
     """Read one proposal; where it is shown whole, with its trail and who may answer."""
-    left = f"counts until {instant(proposal.expires_at, now)}, {span(proposal.expires_at - now)} left"
+    left = asked.due(proposal.made_at, proposal.due_at, proposal.expires_at, now)
     over = proposal.decided_at is None and proposal.expires_at <= now
     done = ENDED[Answer(proposal.answer)] if proposal.answer else ""
     by = "Tieout" if proposal.answer in (Answer.VOIDED, Answer.LAPSED) else proposal.decided_by

@@ -141,6 +141,8 @@ def besides(event: Event) -> tuple[str, str]:
         ("pause", "pause", "A pause"),
         ("repeat", "repeat", "A run history"),
         ("sample", "sample", "A sample"),
+        ("proposal", "proposal", "A proposal"),
+        ("decision", "difference-asked", "A difference"),
         ("bulk", "bulk", f"Bulk action {data.get('number', '')}".strip()),
     ):
         if data.get(name):

@@ -20,7 +20,7 @@ from ledger.actions.drilling import (
     note_sending,
     note_voided,
 )
-from ledger.actions.escalating import escalate, escalate_ask, overdue, overdue_asks
+from ledger.actions.escalating import escalate, escalate_ask, mark_overdue, overdue, overdue_asks
 from ledger.actions.extending import EXTENDED, extend
 from ledger.actions.hearing import hear, refuse_unsigned, unheard
 from ledger.actions.keeping import remove_payload
@@ -117,6 +117,7 @@ __all__ = [
     "levels_changed",
     "looks_as_approved",
     "lookup_fact",
+    "mark_overdue",
     "name_deputy",
     "note_made",
     "note_sending",

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from ledger.actions.changing import Word, answer_asked, change, locked, void_asked
 from ledger.actions.reading import facts, latest_lookup
 from ledger.models import Approval, Lookup, Operation
-from ledger.rules.approvals import Answer, Ask, Bound, Together, what_changed
+from ledger.rules.approvals import Answer, Ask, Bound, Together, due_at, what_changed
 from ledger.rules.errors import Malformed, NotNow
 from ledger.rules.facts import Facts, Sentence
 from ledger.rules.states import Verdict
@@ -83,7 +83,7 @@ def ask_locked(
         command_id=word.command_id,
         made_at=now,
         expires_at=expires_at,
-        due_at=min(expires_at, _same_key_until(operation, now) or expires_at),
+        due_at=due_at(now, expires_at, key_until=facts(operation).same_key_until(now)),
         payload_digest=operation.payload_digest,
         attempt_count=operation.attempt_count,
         lookup=_latest(operation),
@@ -100,14 +100,6 @@ def ask_locked(
         data={"approval": str(approval.uid), "asked": ask, **told},
     )
     return approval
-
-
-def _same_key_until(operation: Operation, now: datetime) -> datetime | None:
-    """Return until when a send under the same key could still follow a refusal; None where none could."""
-    known = facts(operation)
-    if known.window_closes_at is None or not known.window_open(now):
-        return None
-    return known.window_closes_at - timedelta(seconds=known.lease_s)
 
 
 def _meant(sealed: Sealed | None) -> dict[str, Any]:

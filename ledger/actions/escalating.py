@@ -2,8 +2,9 @@
 
 import uuid
 from datetime import datetime
+from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 
 from ledger.actions import levels
 from ledger.actions.assigning import open_case_locked
@@ -74,8 +75,7 @@ def _keep(case: Case, *, escalates_at: datetime | None) -> bool:
 
 def overdue_asks(now: datetime) -> "QuerySet[Approval]":
     """Return open requests that have passed their due time and still count."""
-    passed = Approval.objects.waiting(now).filter(escalated_at=None, due_at__lte=now)
-    return passed.filter(due_at__lt=F("expires_at"))
+    return Approval.objects.waiting(now).filter(escalated_at=None, due_at__lte=now)
 
 
 def escalate_ask(operation_id: int) -> bool:
@@ -84,13 +84,21 @@ def escalate_ask(operation_id: int) -> bool:
         asked = overdue_asks(now).select_for_update(no_key=True).filter(operation=operation).first()
         if asked is None:
             return False
-        asked.escalated_at = now
-        asked.save(update_fields=["escalated_at"])
-        Event.objects.create(
-            operation=operation,
-            kind="escalated",
-            actor=ACTOR,
-            reason=ASKED_OVERDUE,
-            data={"approval": str(asked.uid), "to": escalating.APPROVERS},
-        )
+        mark_overdue(asked, now, operation=operation, approval=str(asked.uid))
     return True
+
+
+def mark_overdue(asked: Any, now: datetime, *, operation: Operation | None = None, **named: object) -> None:
+    """Mark a locked request, of whatever floor, as past its due time; its event tells all approvers.
+
+    `named`: how events name it.
+    """
+    asked.escalated_at = now
+    asked.save(update_fields=["escalated_at"])
+    Event.objects.create(
+        operation=operation,
+        kind="escalated",
+        actor=ACTOR,
+        reason=ASKED_OVERDUE,
+        data={**named, "to": escalating.APPROVERS},
+    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -76,6 +77,15 @@ class Together:
         if not self.today + self.tied:
             return {}
         return {"today": self.today, "tied": self.tied, "together": str(self.total)}
+
+
+def due_at(made_at: datetime, expires_at: datetime, *, key_until: datetime | None = None) -> datetime:
+    """Return when a request should be answered: when half of its time is over, or a key's window would close.
+
+    `key_until`: until when a send under the same key could still follow a refusal.
+    """
+    half = made_at + (expires_at - made_at) / 2
+    return half if key_until is None else min(half, key_until)
 
 
 def needs_two(amount: Decimal | None, currency: str, limits: Mapping[str, Decimal] | None) -> bool:

@@ -253,6 +253,13 @@ class Facts:
         closes_at = self.window_closes_at
         return closes_at is not None and now + timedelta(seconds=self.lease_s) < closes_at
 
+    def same_key_until(self, now: datetime) -> datetime | None:
+        """Return until when a send under the same key could still be begun; None where none could."""
+        closes_at = self.window_closes_at
+        if closes_at is None or not self.window_open(now):
+            return None
+        return closes_at - timedelta(seconds=self.lease_s)
+
     @property
     def not_before(self) -> datetime | None:
         """The instant that the latest answer asked to wait for, with its Retry-After."""

@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from ledger import actions as ledger
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import asker
+from ledger.actions.escalating import mark_overdue
 from ledger.models import Approval, Case, Event, database_now
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Conflict, Malformed, NotFound, NotNow
@@ -25,6 +27,8 @@ LONGEST = timedelta(days=366)
 LAPSED = "Nobody answered in time."
 OVER = "Its time is over: it is open again."
 CHANGED = "What was found has changed since."
+DAY_IS_OVER = "Its day has come."
+VOID = "The request is void, and nothing was done."
 DID = {Way.WAIVE: "difference_waived", Way.CLOSE: "difference_closed", Way.TAKE_IN: "difference_taken_in"}
 """What the trail calls each way, once it is carried out."""
 Seen = tuple[Found, datetime]
@@ -102,8 +106,13 @@ def made(
         reason=words,
         command_id=command_id,
         made_at=now,
-        expires_at=now + timedelta(seconds=plan.operation_type.permit_for_s),
+        expires_at=_counts_until(way, until, now + timedelta(seconds=plan.operation_type.permit_for_s)),
     )
+
+
+def _counts_until(way: Way, until: datetime | None, latest: datetime) -> datetime:
+    """Return until when a second person may answer: nobody agrees to waive until a day that is over."""
+    return min(until, latest) if way is Way.WAIVE and until is not None else latest
 
 
 def _carry_out(decision: Decision, finding: Finding, seen: Seen | None) -> None:
@@ -158,7 +167,7 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: Seen | None = None
             _answer(decision, Answer.APPROVED, actor=actor, why=why)
             _carry_out(decision, finding, seen)
     if changed:
-        raise NotNow(f"{changed} The request is void, and nothing was done.")
+        raise NotNow(f"{changed} {VOID}")
 
 
 def _moved(decision: Decision, finding: Finding | None, seen: Seen | None) -> str:
@@ -166,17 +175,27 @@ def _moved(decision: Decision, finding: Finding | None, seen: Seen | None) -> st
         return "A later run found it gone."
     if finding.fingerprint != decision.fingerprint:
         return CHANGED
-    if decision.until is not None and decision.until <= database_now():
-        return "Its day has come."
+    if over := _day_is_over(decision):
+        return over
     changed = looking.changed(finding, seen[0]) if seen else ""
     return changed or leaves.why_unfit(finding, Way(decision.way))
+
+
+def _day_is_over(decision: Decision) -> str:
+    return DAY_IS_OVER if decision.until is not None and decision.until <= database_now() else ""
 
 
 def refuse(uid: uuid.UUID, *, actor: str, reason: str) -> None:
     """Refuse what somebody else asked; it stays on record."""
     with _asked(uid) as decision:
         asked_by(decision).require_another(actor)
-        _answer(decision, Answer.REFUSED, actor=actor, why=given(reason))
+        over = _day_is_over(decision)
+        if over:
+            _answer(decision, Answer.VOIDED, actor="policy", why=over)
+        else:
+            _answer(decision, Answer.REFUSED, actor=actor, why=given(reason))
+    if over:
+        raise NotNow(f"{over} {VOID}")
 
 
 def take_back(uid: uuid.UUID, *, actor: str, reason: str) -> None:
@@ -215,7 +234,7 @@ def _asked(uid: uuid.UUID) -> Iterator[Decision]:
             raise NotNow("It took no second person: it is carried out.")
         if decision.decided_at is not None:
             raise NotNow(f"{decision.decided_by} has answered it already: {decision.why}")
-        if database_now() >= decision.expires_at:
+        if database_now() >= decision.expires_at and not _day_is_over(decision):
             raise NotNow("Nobody answered in time: it has to be asked again.")
         yield decision
 
@@ -272,20 +291,33 @@ def follow(plan_id: int, run_id: int, *, actor: str) -> None:
 
 
 def sweep() -> None:
-    """End waivers whose time is over, and requests that nobody answered in time."""
+    """End waivers whose time is over, and requests that nobody answered in time; pass on what is overdue."""
     now = database_now()
-    late = Decision.objects.open().filter(expires_at__lte=now, approval=None)
+    _pass_on(now)
+    late = Decision.objects.open().filter(Q(expires_at__lte=now) | Q(until__lte=now), approval=None)
     over = Decision.objects.in_force().filter(way=Way.WAIVE, until__lte=now)
     for pk in list(late.values_list("pk", flat=True)):
         with transaction.atomic():
             decision = Decision.objects.select_for_update().get(pk=pk)
             if decision.decided_at is None:
-                _answer(decision, Answer.LAPSED, actor="policy", why=LAPSED)
+                ended = _day_is_over(decision)
+                answer = Answer.VOIDED if ended else Answer.LAPSED
+                _answer(decision, answer, actor="policy", why=ended or LAPSED)
     for pk in list(over.values_list("pk", flat=True)):
         with transaction.atomic():
             decision = Decision.objects.select_for_update().get(pk=pk)
             if decision.ended_at is None:
                 _end(decision, actor="policy", why=OVER)
+
+
+def _pass_on(now: datetime) -> None:
+    """Mark requests that have passed their due time; one that its operation carries is marked with that."""
+    waiting = Decision.objects.waiting(now).filter(escalated_at=None, approval=None)
+    for pk in [one.pk for one in waiting if one.due_at <= now]:
+        with transaction.atomic():
+            decision = Decision.objects.select_for_update(of=("self",)).select_related("plan").get(pk=pk)
+            if decision.waits and decision.escalated_at is None:
+                mark_overdue(decision, now, decision=str(decision.uid), plan=decision.plan.name)
 
 
 def tell(decision: Decision, kind: str, *, actor: str, reason: str) -> None:

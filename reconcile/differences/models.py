@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import Approval, Operation, OperationType, TieoutNow
-from ledger.rules.approvals import Answer
+from ledger.rules.approvals import Answer, due_at
 from ledger.sight import Seen, Sight
 
 
@@ -39,7 +39,7 @@ class DecisionQuerySet(Seen, models.QuerySet["Decision"]):
 
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Those that wait and still count."""
-        return self.open().filter(expires_at__gt=now)
+        return self.open().filter(Q(until=None) | Q(until__gt=now), expires_at__gt=now)
 
     def in_force(self) -> Self:
         """Those that were carried out and that nothing has ended."""
@@ -86,7 +86,9 @@ class Decision(models.Model):
     command_id = models.UUIDField(unique=True)
     made_at = models.DateTimeField(db_default=TieoutNow())
     expires_at = models.DateTimeField()
-    """Until when a second person may answer."""
+    """Until when a second person may answer: of a waiver no longer than until its own end."""
+    escalated_at = models.DateTimeField(null=True)
+    """When it had passed its due time without an answer."""
     answer = models.CharField(max_length=10, blank=True)
     decided_at = models.DateTimeField(null=True)
     decided_by = models.CharField(max_length=150, blank=True)
@@ -142,6 +144,10 @@ class Decision(models.Model):
                 condition=~Q(answer=Answer.APPROVED) | Q(decided_at__lt=F("expires_at")),
             ),
             models.CheckConstraint(
+                name="decision_before_its_end",
+                condition=~Q(answer=Answer.APPROVED) | Q(until=None) | Q(decided_at__lt=F("until")),
+            ),
+            models.CheckConstraint(
                 name="decision_ended_whole",
                 condition=Q(ended_at=None, ended_by="", why_ended="")
                 | Q(ended_at__isnull=False, in_force_at__isnull=False) & ~Q(ended_by="") & ~Q(why_ended=""),
@@ -150,6 +156,11 @@ class Decision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.way} {self.name}"
+
+    @property
+    def due_at(self) -> datetime:
+        """When a second person should have answered."""
+        return due_at(self.made_at, self.expires_at)
 
     @property
     def waits(self) -> bool:

@@ -16,6 +16,7 @@ from ledger import sight
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
 from ledger.actions.deputising import asker
+from ledger.actions.escalating import mark_overdue
 from ledger.actions.submission import payload_keys
 from ledger.models import Event, Operation, database_now
 from ledger.rules import sealing
@@ -197,8 +198,15 @@ def asked_by(proposal: Proposal) -> Asker:
 
 
 def sweep() -> None:
-    """End proposals that nobody answered in time."""
-    late = Proposal.objects.open().filter(expires_at__lte=database_now()).values_list("uid", flat=True)
+    """Pass on proposals past their due time, and end those that nobody answered in time."""
+    now = database_now()
+    waiting = Proposal.objects.waiting(now).filter(escalated_at=None).defer("meant_sealed")
+    for uid in [one.uid for one in waiting if one.due_at <= now]:
+        with transaction.atomic():
+            proposal = Proposal.objects.select_for_update().get(uid=uid)
+            if proposal.decided_at is None and proposal.escalated_at is None:
+                mark_overdue(proposal, now, proposal=str(uid))
+    late = Proposal.objects.open().filter(expires_at__lte=now).values_list("uid", flat=True)
     for uid in list(late):
         with transaction.atomic():
             proposal = Proposal.objects.select_for_update().get(uid=uid)

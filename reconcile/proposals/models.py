@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from ledger.models import TieoutNow
-from ledger.rules.approvals import Answer
+from ledger.rules.approvals import Answer, due_at
 from ledger.sight import Seen, Sight
 
 RULES, ROLE, LIMIT, AUDITOR = KINDS = "rules", "role", "limit", "auditor"
@@ -47,6 +47,8 @@ class Proposal(models.Model):
     command_id = models.UUIDField(unique=True)
     made_at = models.DateTimeField(db_default=TieoutNow())
     expires_at = models.DateTimeField()
+    escalated_at = models.DateTimeField(null=True)
+    """When it had passed its due time without an answer."""
     lines = models.JSONField()
     """What would change, each as `configure --check` says it, old and new; never a secret."""
     data = models.JSONField(default=dict)
@@ -104,6 +106,11 @@ class Proposal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.title}"
+
+    @property
+    def due_at(self) -> datetime:
+        """When it should be answered."""
+        return due_at(self.made_at, self.expires_at)
 
 
 class EntityLimit(models.Model):

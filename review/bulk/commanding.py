@@ -10,6 +10,7 @@ from django.db import connection, transaction
 
 from ledger.actions.approving import UNSAID
 from ledger.actions.deputising import asker
+from ledger.actions.escalating import mark_overdue
 from ledger.models import Event, TieoutNow, database_now
 from ledger.rules import actors
 from ledger.rules.errors import Conflict, Malformed, NotNow
@@ -167,6 +168,17 @@ def stop(bulk_id: int, why: str) -> None:
     if bulk.status == Status.RUNNING:
         bulk.why = why[:500]
         _move(bulk, Status.STOPPED, POLICY, why, kind="bulk_stopped")
+
+
+def pass_on() -> None:
+    """Mark requests that have passed their due time: all approvers are told."""
+    now = database_now()
+    waiting = Bulk.objects.waiting(now).filter(escalated_at=None)
+    for pk in [one.pk for one in waiting if one.due_at is not None and one.due_at <= now]:
+        with transaction.atomic():
+            bulk = Bulk.objects.select_for_update(no_key=True).get(pk=pk)
+            if bulk.status == Status.ASKED and bulk.escalated_at is None:
+                mark_overdue(bulk, now, bulk=str(bulk.uid), number=bulk.pk)
 
 
 def lapse() -> None:

@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.db.models import Value
+from django.db.models.functions import Least
 
 from ledger import actions
 from ledger.models import Operation, database_now
@@ -124,20 +126,23 @@ def read_more(bulk: Bulk, *, most: int = CHUNK) -> bool:
     """Read whether the next items of a preview are open to the action; False where all are read."""
     unread = bulk.items.filter(may=None, bulk__status=Status.PREVIEW)
     items = list(unread.select_related("operation__operation_type__destination")[:most])
-    for item in items:
-        item.may, item.why, item.foreseen = _read(item.operation, bulk)
+    keys = [key for item in items if (key := _read(item, bulk)) is not None]
     if items:
         BulkItem.objects.bulk_update(items, ["may", "why", "foreseen"])
+    if keys:
+        Bulk.objects.filter(pk=bulk.pk).update(key_until=Least("key_until", Value(min(keys))))
     return bool(items)
 
 
-def _read(operation: Operation, bulk: Bulk) -> tuple[bool, str, str]:
-    now = database_now()
+def _read(item: BulkItem, bulk: Bulk) -> datetime | None:
+    """Read one item; return until when a key protects it, where it is open to the action and one does."""
+    operation, now = item.operation, database_now()
     try:
         known = actions.facts(operation)
         leave = hoped(known, Action(bulk.action), bulk.maker, now)
     except RulesUnreadable as error:
-        return False, error.detail[:500], ""
+        item.may, item.why, item.foreseen = False, error.detail[:500], ""
+        return None
     why = "" if leave.allowed else say(leave.why, now)
     if (
         leave.allowed
@@ -145,7 +150,9 @@ def _read(operation: Operation, bulk: Bulk) -> tuple[bool, str, str]:
         and actions.together(operation, bulk.maker).takes_two
     ):
         why = ASKS
-    return leave.allowed, why[:500], str(known.lookup.verdict) if known.lookup else ""
+    item.may, item.why = leave.allowed, why[:500]
+    item.foreseen = str(known.lookup.verdict) if known.lookup else ""
+    return known.same_key_until(now) if leave.allowed else None
 
 
 def hoped(known: Facts, action: Action, maker: str, now: datetime) -> Leave:

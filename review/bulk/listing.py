@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from ledger.models import TieoutNow, database_now
 from review import wording
+from review.asked import due
 from review.bulk.commanding import COUNTS_FOR
 from review.bulk.counting import Counts
 from review.bulk.reading import SHOWN, badge, name
@@ -122,3 +123,15 @@ def _line(bulk: Bulk, by: dict[str, int]) -> Line:
 def asked() -> list[Bulk]:
     """Return the bulk actions that wait for a second person."""
     return list(Bulk.objects.waiting(TieoutNow()).order_by("asked_at")[:SHOWN])
+
+
+def waiting(now: datetime) -> list[tuple[Bulk, str]]:
+    """Return them with the words for when they should be answered, and until when they count."""
+    return [(bulk, until(bulk, now)) for bulk in asked()]
+
+
+def until(bulk: Bulk, now: datetime) -> str:
+    """Say when a list that waits for a second person should be answered, and until when it counts."""
+    made, due_at, counts_until = bulk.asked_at, bulk.due_at, bulk.counts_until
+    assert made is not None and due_at is not None and counts_until is not None  # as it waits
+    return due(made, due_at, counts_until, now)

@@ -19,6 +19,7 @@ AGAIN = timedelta(seconds=5)
 def sweep() -> int:
     """Nudge the bulk action that has waited longest for a step, one at a time; returns how many."""
     freezing.forget_old()
+    commanding.pass_on()
     commanding.lapse()
     now = database_now()
     busy = Q(nudged_at__gt=now - AGAIN)

@@ -10,6 +10,7 @@ from django.db.models.functions import Cast
 
 from ledger.models import Lookup, Operation, TieoutNow
 from ledger.models.evidence import EventQuerySet
+from ledger.rules.approvals import due_at
 from ledger.rules.leaves import Action
 from ledger.sight import Seen, Sight
 
@@ -97,6 +98,10 @@ class Bulk(models.Model):
     per_minute = models.PositiveIntegerField(default=60)
     """How many look-ups, and how many sends, begin within a minute at most."""
     asked_at = models.DateTimeField(null=True)
+    escalated_at = models.DateTimeField(null=True)
+    """When it had passed its due time without an answer."""
+    key_until = models.DateTimeField(null=True)
+    """Until when the first key that protects one of them still does, as the list was read."""
     starts_at = models.DateTimeField(null=True)
     """When it takes effect: ten seconds after it was confirmed, in which it can be undone."""
     approved_by = models.CharField(max_length=150, blank=True)
@@ -149,6 +154,13 @@ class Bulk(models.Model):
     def counts_until(self) -> datetime | None:
         """Until when a second person may answer; None where none was asked."""
         return self.asked_at and self.asked_at + ASKED_FOR
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When a second person should have answered; None where none was asked."""
+        if self.asked_at is None:
+            return None
+        return due_at(self.asked_at, self.asked_at + ASKED_FOR, key_until=self.key_until)
 
     def said(self, item: "BulkItem") -> str:
         """Return the reason that an item's events carry: the person's own, and where it comes from."""

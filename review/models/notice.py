@@ -31,6 +31,7 @@ class Notice(models.Model):
         NAMED = "named"
         ESCALATED = "escalated"
         OVERDUE = "overdue"
+        ANSWERED = "answered"
 
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notices", db_index=False)
     kind = models.CharField(max_length=10)
@@ -54,7 +55,8 @@ class Notice(models.Model):
                 condition=Q(read_at__isnull=True),
             ),
             models.CheckConstraint(
-                name="notice_kind_known", condition=Q(kind__in=["escalated", "given", "named", "overdue"])
+                name="notice_kind_known",
+                condition=Q(kind__in=["answered", "escalated", "given", "named", "overdue"]),
             ),
         ]
         indexes = [models.Index(name="notice_of_person", fields=["person", "-at"])]

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Sum
 from django.urls import reverse
 
 from ledger.models import Case
@@ -14,7 +15,7 @@ from ledger.rules.escalating import ADMINISTRATORS, APPROVERS
 from ledger.rules.hours import is_within
 from review import access, approvals, expected, narrowing, pausing, wording, zones
 from review.filters import Filter
-from review.models import Reader
+from review.models import Notice, Reader
 
 COUNTED = 1000
 DAYS = 8
@@ -28,7 +29,8 @@ def lines(person: User, now: datetime) -> list[Line]:
     """Say what waits for a person, what is late, what went to them and which runs did not run."""
     if not access.may(person, "look"):
         return []
-    return [*_waiting(person, now), *_escalated(person), *_asked(person), *_runs(now)]
+    asks = [*_asked(person), *_answered(person)]
+    return [*_waiting(person, now), *_escalated(person), *asks, *_runs(now)]
 
 
 def _waiting(person: User, now: datetime) -> Iterator[Line]:
@@ -63,6 +65,13 @@ def _asked(person: User) -> Iterator[Line]:
     asked = approvals.figure() if access.may(person, "approve") else ""
     if asked:
         yield f"{asked} for a second person", reverse("approvals")
+
+
+def _answered(person: User) -> Iterator[Line]:
+    found = Notice.objects.unread().filter(person=person, kind=Notice.Kind.ANSWERED)
+    count = found.aggregate(count=Sum("count"))["count"] or 0
+    if count:
+        yield f"{count} of your requests answered", reverse("notices")
 
 
 def _runs(now: datetime) -> Iterator[Line]:

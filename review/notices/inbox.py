@@ -9,11 +9,14 @@ from django.urls import reverse
 
 from ledger.actions.assigning import ASSIGNED, GIVEN_BACK, TAKEN
 from ledger.models import TieoutNow
-from review import wording
+from ledger.rules.approvals import Answer
+from review import trail, trail_page, wording
 from review.models import Notice
 
 SHOWN = 50
-_NO_WORD = frozenset({ASSIGNED, GIVEN_BACK, TAKEN})
+_NO_WORD = frozenset({ASSIGNED, GIVEN_BACK, TAKEN, *trail.UNSAID})
+_SAID = (Notice.Kind.GIVEN, Notice.Kind.NAMED, Notice.Kind.ANSWERED)
+"""What is told with the word that somebody wrote with it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def mark(person: User, until: datetime) -> int:
 
 def _line(notice: Notice) -> Line:
     words, what, address = _WORDS[notice.kind](notice)
-    said = notice.kind in (Notice.Kind.GIVEN, Notice.Kind.NAMED) and notice.event.reason not in _NO_WORD
+    said = notice.kind in _SAID and notice.event.reason not in _NO_WORD
     note = notice.event.reason if said and (notice.count == 1 or notice.kind == Notice.Kind.GIVEN) else ""
     return Line(notice.at, words, what, address, note, unread=notice.read_at is None)
 
@@ -93,16 +96,34 @@ def _overdue(notice: Notice) -> tuple[str, str, str]:
     return "Past its due time without a second person’s answer:", what, reverse("approvals")
 
 
+def _answered(notice: Notice) -> tuple[str, str, str]:
+    answer = notice.event.kind.rpartition("_")[2]
+    words = ANSWERED[Answer(answer)].format(who=wording.who(notice.event.actor))
+    if notice.count > 1:
+        return words, wording.several(notice.count, "request"), reverse("approvals")
+    return words, *_one(notice.event)
+
+
+ANSWERED = {
+    Answer.APPROVED: "{who} approved what you had asked:",
+    Answer.REFUSED: "{who} refused what you had asked:",
+    Answer.VOIDED: "What you had asked is void:",
+    Answer.LAPSED: "Nobody answered in time what you had asked:",
+}
 _WORDS: Any = {
     Notice.Kind.GIVEN: _given,
     Notice.Kind.NAMED: _named,
     Notice.Kind.ESCALATED: _escalated,
     Notice.Kind.OVERDUE: _overdue,
+    Notice.Kind.ANSWERED: _answered,
 }
 
 
 def _one(event: Any) -> tuple[str, str]:
-    """Name one item, and where it stands; a difference by its case, without another query."""
+    """Name one thing, and where it stands; what is about no operation without another query."""
     if event.operation is not None:
         return wording.title(event.operation), reverse("operation", args=[event.operation.uid])
+    words, address = trail_page.besides(event)
+    if address:
+        return words[:1].lower() + words[1:], address
     return "an item without an operation", reverse("case", args=[event.data["case"]])

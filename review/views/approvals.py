@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from ledger.models import Deputy, database_now
 from review import access, approvals, difference, proposing
 from review.access import people_only
-from review.bulk.listing import asked
+from review.bulk import listing
 from review.views.operation import person
 
 
@@ -24,7 +24,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "more": more,
         "lately": approvals.lately(),
         "proposals": proposing.waiting(person(request), now),
-        "bulks": asked(),
+        "bulks": listing.waiting(now),
         "differences": difference.waiting(person(request), now),
         "deputies": Deputy.objects.present(now).order_by("starts_at")[:20],
         "may_propose": access.may(request.user, "propose"),

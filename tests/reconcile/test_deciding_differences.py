@@ -211,6 +211,31 @@ def test_what_can_be_carried_out_no_more_is_void_once_it_is_approved(
     assert to_close.case.closed_at is None
 
 
+def test_a_request_to_waive_ends_with_its_day(books: Books, clock: Clock) -> None:
+    """Asked on Wednesday to waive until Friday: nobody agrees, or refuses, on Monday."""
+    clock.set(database_now())
+    swept, late = found(books, (1, "90", "5000.00"), (2, "91", "5000.00"))
+    asked = [decided(one, Way.WAIVE, until=database_now() + timedelta(hours=2)) for one in (swept, late)]
+    assert all(one.expires_at == one.until for one in asked), "it counts no longer than that"
+    waiting = list(Decision.objects.waiting(database_now()))
+    clock.advance(2 * 3600)
+    assert (len(waiting), list(Decision.objects.waiting(database_now()))) == (2, [])
+    with pytest.raises(NotNow, match=r"Its day has come\. The request is void"):
+        actions.refuse(asked[1].uid, actor="bob", reason="Too late.")
+    actions.sweep()
+    for one in asked:
+        one.refresh_from_db()
+        assert (one.answer, one.decided_by, one.why) == ("voided", "policy", "Its day has come.")
+    rows = Decision.objects.filter(pk=decided(swept, Way.WAIVE).pk)
+    after = {"answer": "approved", "decided_by": "bob", "why": "By hand.", "in_force_at": database_now()}
+    over = r"decision_before_its_end|decision_in_time"
+    with (
+        pytest.raises(DatabaseError, match=over),
+        transaction.atomic(),
+    ):
+        rows.update(decided_at=database_now() + timedelta(days=11), **after)
+
+
 def test_a_waived_one_is_answered_and_goes_to_nobody_until_its_day(books: Books, clock: Clock) -> None:
     (one,) = found(books, (1, "90", "500.00"))
     assert one.case is not None

@@ -91,7 +91,7 @@ def test_the_page_says_who_asks_what_why_and_until_when_and_who_may_answer(durba
         assert "Waits for a second person" in shown
         assert asked in shown
         assert "not there: The outbox" in shown
-        assert "Reason given: “The outbox is empty.” The request counts until" in shown
+        assert "Reason given: “The outbox is empty.” The request is due by" in shown
         assert (f'action="/operations/{operation.uid}/approve/"' in shown) == (name == "bob"), name
     assert ">Take it back<" in page("ann", operation)
     assert "An approver decides this; your role asks." in page("ann", operation, "approve/")

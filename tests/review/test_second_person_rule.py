@@ -6,9 +6,12 @@
 | about a difference  | refused                      | refused            |                  |
 | for a list of many  | refused                      | refused            |                  |
 | as a change of role | refused                      | refused            | refused          |
+
+After half of its time all approvers but who asked are told, once; who asked is told of what came of it.
 """
 
 import html
+import re
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -20,11 +23,14 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 
 from ledger import actions
-from ledger.models import Approval
+from ledger.actions.escalating import ASKED_OVERDUE
+from ledger.models import Approval, Event
 from ledger.rules.second_person import YOURSELF
+from ledger.worker.sweep import Sweep
 from reconcile.differences.models import Decision
 from reconcile.models import Proposal
-from review.models import Bulk
+from review.models import Bulk, Notice
+from review.notices import digest
 from tests.databases import Clock
 from tests.people import browser_of, person
 from tests.review.test_every_door import Form, Place, asked, bulk, extra_asked, proposed
@@ -142,3 +148,71 @@ def by_sql(row: Any, name: str, place: Place) -> None:
         sets = ", ".join(f"{column} = %s" for column in way)
         with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*way.values(), row.pk])
+
+
+HOOKS = (
+    "reconcile.proposals.actions.sweep",
+    "reconcile.differences.actions.sweep",
+    "review.bulk.sweeping.sweep",
+)
+"""What passes on what is overdue, of the upper floors."""
+
+
+def told(kind: str) -> list[str]:
+    return sorted(Notice.objects.filter(kind=kind).values_list("person__username", flat=True))
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_after_half_of_its_time_all_approvers_are_told_and_who_asked_of_its_answer(
+    place: Place, what: str
+) -> None:
+    row, address, form = ASKS[what](place)
+    others = sorted({"bob", "eve", "kim"} - {row.maker})
+    place.clock.set(row.due_at - timedelta(seconds=1))
+    sweep = Sweep(HOOKS)
+    sweep.run()
+    assert told("overdue") == [], "not before its due time"
+    unmarked(row, place, "without an event")
+    for _ in range(2):
+        place.clock.set(row.due_at + timedelta(seconds=40))
+        sweep.run()
+    row.refresh_from_db()
+    (event,) = Event.objects.filter(kind="escalated", reason=ASKED_OVERDUE)
+    assert (event.actor, event.data["to"], row.escalated_at is not None) == ("policy", "approvers", True)
+    assert told("overdue") == others, "once each, and not who asked"
+    unmarked(row, place, r"only grows|on record")
+    assert "Past its due time without a second person’s answer: one request" in text("bob", "/notices/")
+    assert "Was due " in page("bob", "/approvals/") or "was due " in page("bob", "/approvals/")
+    answered("bob", address, form, way="refuse")
+    assert told("answered") == [row.maker]
+    shown = text(row.maker, "/notices/")
+    assert "bob refused what you had asked:" in shown and "“Looked.”" in shown
+    maker = person(row.maker)
+    assert ("1 of your requests answered", "/notices/") in digest.lines(maker, place.clock.now())
+    link = re.search(r'had asked: <a href="([^"]+)"', page(row.maker, "/notices/"))
+    assert link is not None and browser_of(row.maker).get(link[1]).status_code == 200
+    browser_of(row.maker).post("/notices/read/", {"until": place.clock.now().isoformat()})
+    assert not any("answered" in words for words, _ in digest.lines(maker, place.clock.now()))
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_who_asked_is_told_that_nobody_answered_in_time(place: Place, what: str) -> None:
+    row, _, _ = ASKS[what](place)
+    place.clock.set(row.due_at + timedelta(days=8))
+    Sweep(HOOKS).run()
+    assert told("answered") == [row.maker] and told("overdue") == []
+    assert "Nobody answered in time what you had asked:" in text(row.maker, "/notices/")
+
+
+def unmarked(row: Any, place: Place, why: str) -> None:
+    """By nobody's hand: the database refuses the mark without its word, a second one, and none."""
+    later, sql = place.clock.now() + timedelta(minutes=1), f"UPDATE {row._meta.db_table} SET escalated_at = "
+    for at in (later, None) if row.escalated_at else (later,):
+        with pytest.raises(IntegrityError, match=why), transaction.atomic():
+            type(row)._default_manager.filter(pk=row.pk).update(escalated_at=at)
+        with pytest.raises(IntegrityError, match=why), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"{sql} %s WHERE id = %s", [at, row.pk])
+
+
+def text(name: str, address: str) -> str:
+    return " ".join(re.sub("<[^>]+>", "", page(name, address)).split())

@@ -1,0 +1,84 @@
+-- Who asked, whatever it was, and for which entity; by the request that an event names.
+CREATE FUNCTION review_asked(said jsonb) RETURNS TABLE (maker text, account integer, entity text) LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT a.maker, a.maker_account, review_entity_of(a.operation_id, NULL)
+    FROM ledger_approval AS a WHERE a.uid = (said ->> 'approval')::uuid
+    UNION ALL
+    SELECT p.maker, p.maker_account, '' FROM reconcile_proposal AS p WHERE p.uid = (said ->> 'proposal')::uuid
+    UNION ALL
+    -- What its operation's own request answers is told by that.
+    SELECT d.maker, d.maker_account, there.entity
+    FROM reconcile_decision AS d JOIN ledger_operationtype AS t ON t.id = d.operation_type_id
+        JOIN ledger_destination AS there ON there.id = t.destination_id
+    WHERE d.uid = (said ->> 'decision')::uuid AND d.approval_id IS NULL
+    UNION ALL
+    SELECT b.maker, b.maker_account, '' FROM review_bulk AS b WHERE b.uid = (said ->> 'bulk')::uuid
+$$;
+
+-- Besides what was given, named and passed on: what somebody asked a second person has its answer. Who answers reads of what
+-- is past its due time, except who asked; who asked reads what came of it.
+CREATE OR REPLACE FUNCTION review_notice_of_event() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+DECLARE
+    what text := CASE
+        WHEN NEW.kind IN ('assigned', 'handed_over') THEN 'given' WHEN NEW.kind = 'commented' THEN 'named'
+        WHEN NEW.kind <> 'escalated' THEN 'answered'
+        WHEN NEW.data ?| ARRAY['approval', 'proposal', 'decision', 'bulk'] THEN 'overdue' ELSE 'escalated' END;
+    apart text := ' ' || md5(COALESCE(
+        CASE WHEN what IN ('answered', 'overdue') THEN (SELECT a.entity FROM review_asked(NEW.data) AS a)
+             ELSE review_entity_of(NEW.operation_id, NEW.data ->> 'case') END, ''));
+    concerns text := CASE what
+        WHEN 'given' THEN NEW.kind || ' ' || md5(NEW.actor || ' ' || NEW.reason) || apart
+        WHEN 'named' THEN NEW.operation_id::text
+        WHEN 'answered' THEN split_part(NEW.kind, '_', 2) || ' ' || md5(NEW.actor) || apart
+        ELSE (NEW.data ->> 'to') || apart END;
+BEGIN
+    INSERT INTO review_notice AS n (person_id, kind, about, event_id)
+    SELECT u.id, what, concerns, NEW.id
+    FROM auth_user AS u
+    WHERE u.is_active AND u.username <> NEW.actor AND CASE what
+        WHEN 'given' THEN u.username = NEW.data ->> 'to'
+        WHEN 'named' THEN u.username IN (
+            SELECT rtrim(named[1], '.') FROM regexp_matches(NEW.reason, '(?:^|[^[:alnum:]_.+-])@([[:alnum:]_.+-]+)', 'g') AS named
+        )
+        WHEN 'answered' THEN EXISTS (
+            SELECT FROM review_asked(NEW.data) AS a
+            WHERE ledger_is_person(a.maker) AND (a.account = u.id OR a.account IS NULL AND a.maker = u.username)
+        )
+        ELSE EXISTS (
+            SELECT FROM auth_user_groups AS m JOIN auth_group AS g ON g.id = m.group_id
+            WHERE m.user_id = u.id AND g.name = review_group_of(NEW.data ->> 'to')
+        ) END
+        -- Who asked cannot answer their own request.
+        AND NOT (what = 'overdue' AND EXISTS (
+            SELECT FROM review_asked(NEW.data) AS a WHERE a.maker = u.username OR a.account = u.id
+        ))
+    ORDER BY u.id
+    ON CONFLICT (person_id, kind, about) WHERE read_at IS NULL
+    DO UPDATE SET count = n.count + 1, event_id = EXCLUDED.event_id, at = tieout_now();
+    IF what = 'escalated' THEN
+        UPDATE review_channel SET pending = pending + 1 WHERE name = 'chat:' || (NEW.data ->> 'to');
+    END IF;
+    RETURN NULL;
+END $$;
+DROP TRIGGER event_noticed ON ledger_event;
+CREATE TRIGGER event_noticed AFTER INSERT ON ledger_event FOR EACH ROW WHEN (NEW.kind IN (
+    'assigned', 'handed_over', 'commented', 'escalated',
+    'ask_approved', 'ask_refused', 'ask_voided', 'ask_lapsed',
+    'proposal_approved', 'proposal_refused', 'proposal_voided', 'proposal_lapsed',
+    'difference_approved', 'difference_refused', 'difference_voided', 'difference_lapsed',
+    'bulk_approved', 'bulk_refused', 'bulk_lapsed'
+)) EXECUTE FUNCTION review_notice_of_event();
+
+-- A notice goes with the account that it was for, and by itself only after its time.
+CREATE FUNCTION review_notice_stays() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM auth_user WHERE id = OLD.person_id) THEN
+        RAISE EXCEPTION 'what was said stays for its time' USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+DROP TRIGGER notice_stays ON review_notice;
+CREATE CONSTRAINT TRIGGER notice_stays AFTER DELETE ON review_notice DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (OLD.read_at IS NULL OR OLD.read_at > tieout_now() - interval '7 days') EXECUTE FUNCTION review_notice_stays();
