@@ -1,0 +1,192 @@
+"""A corpus of orders with defects that were put there on purpose, each with its label; no oracle is asked.
+
+An order has a first defect, or none, and where its first record stands, more records with defects of their
+own: every pair of the two is there, in three currencies and with amounts of many sizes. Beside the defects
+stand decoys: what looks like a defect and is none.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, Meant, Order, Reversal, There, World, key_from
+
+LONG_AGO, JUST_NOW = NOW - timedelta(days=4), NOW - timedelta(minutes=5)
+PLACES = replace(TEN_DAYS, name="told by two places", places=True)
+
+Labels = Counter[str]
+First = tuple[Meant | None, There | None, str]
+"""What was meant, the first record, and the label of both; no label: they are in order."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An order, and what has to be found of it: how many items of which class; nothing of a decoy."""
+
+    order: Order
+    labels: Labels
+    decoy: str = ""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What an order stands on: an operation and its record, alike and in order, and how much is allowed."""
+
+    meant: Meant
+    there: There
+
+    @property
+    def allowed(self) -> int:
+        """Return the plan's tolerance."""
+        return (TEN_DAYS.tolerance or {}).get(self.meant.currency, 0)
+
+    def paid(self, more: int) -> There:
+        """Return its record with so much more."""
+        return replace(self.there, amount=self.there.amount + more)
+
+    def other_currency(self) -> str:
+        """Return a currency that is not its own."""
+        return next(currency for currency in DECIMALS if currency != self.meant.currency)
+
+
+def _meant(ground: Ground, **facts: object) -> Meant:
+    return replace(ground.meant, **facts)  # type: ignore[arg-type]  # facts of its own
+
+
+def _there(ground: Ground, **facts: object) -> There:
+    return replace(ground.there, **facts)  # type: ignore[arg-type]  # facts of its own
+
+
+STANDS: dict[str, Callable[[Ground], First]] = {
+    "alike": lambda on: (on.meant, on.there, ""),
+    "within the tolerance": lambda on: (on.meant, on.paid(-on.allowed), ""),
+    "found, and in doubt until then": lambda on: (_meant(on, state="uncertain"), on.there, ""),
+    "over": lambda on: (on.meant, on.paid(on.allowed + 1), "amount_over"),
+    "far over": lambda on: (on.meant, on.paid(99 * on.there.amount), "amount_over"),
+    "under": lambda on: (on.meant, on.paid(-on.allowed - 1), "amount_under"),
+    "of the other sign": lambda on: (on.meant, on.paid(-2 * on.there.amount), "amount_under"),
+    "another currency": lambda on: (on.meant, _there(on, currency=on.other_currency()), "currency_differs"),
+    "not final": lambda on: (on.meant, _there(on, standing="pending"), "status_differs"),
+    "not final in time": lambda on: (
+        _meant(on, state="uncertain", held=True), _there(on, standing="pending"), "uncertain"
+    ),
+    "still worked on": lambda on: (_meant(on, state="uncertain"), _there(on, standing="pending"), ""),
+    "refused, and there": lambda on: (_meant(on, state="failed"), on.there, "unexpected_at_destination"),
+    "waits, and there": lambda on: (_meant(on, state="pending"), on.there, "unexpected_at_destination"),
+    "nobody's": lambda on: (None, on.there, "unexpected_at_destination"),
+}  # fmt: skip
+"""First defects and decoys whose record stands: others may stand beside it."""
+ALONE: dict[str, Callable[[Ground], First]] = {
+    "void": lambda on: (on.meant, _there(on, standing="void"), "status_differs"),
+    "void, and less": lambda on: (on.meant, replace(on.paid(-1), standing="void"), "status_differs"),
+    "declined": lambda on: (_meant(on, state="uncertain"), _there(on, standing="failed"), "status_differs"),
+    "void and nobody's": lambda on: (None, _there(on, standing="void"), ""),
+    "an amount of words": lambda on: (on.meant, _there(on, trouble="amount", own=False), "unreadable"),
+    "no status": lambda on: (on.meant, _there(on, trouble="status", own=False), "unreadable"),
+    "no currency, and nobody's": lambda on: (None, _there(on, trouble="currency"), "unreadable"),
+    "gone": lambda on: (on.meant, None, "missing_at_destination"),
+    "never came": lambda on: (_meant(on, state="failed"), None, "missing_at_destination"),
+    "gone without proof": lambda on: (_meant(on, answer="unproved"), None, "uncertain"),
+    "within the grace": lambda on: (_meant(on, accepted=JUST_NOW, tried=JUST_NOW), None, ""),
+    "tried within the grace": lambda on: (_meant(on, state="uncertain", tried=JUST_NOW), None, ""),
+    "under way": lambda on: (_meant(on, state="running"), None, ""),
+    "cancelled": lambda on: (_meant(on, state="failed", cancelled=True), None, ""),
+    "late": lambda on: (on.meant, _there(on, late=True), ""),
+    "late, and less": lambda on: (on.meant, replace(on.paid(-on.allowed - 1), late=True), "amount_under"),
+}  # fmt: skip
+"""First defects and decoys beside which nothing stands."""
+DOUBLED = "duplicate_at_destination"
+BESIDE: dict[str, Callable[[Ground], tuple[list[There], Labels]]] = {
+    "nothing": lambda on: ([], Counter()),
+    "a double": lambda on: ([on.there], Counter({DOUBLED: 1})),
+    "three doubles": lambda on: ([on.there] * 3, Counter({DOUBLED: 3})),
+    "a double that is more": lambda on: ([on.paid(7)], Counter({DOUBLED: 1})),
+    "a double in another currency": lambda on: (
+        [on.there, _there(on, currency=on.other_currency())], Counter({DOUBLED: 2})
+    ),
+    "a voided one": lambda on: ([_there(on, standing="void")], Counter()),
+    "a double, one voided, one unreadable": lambda on: (
+        [on.there, _there(on, standing="void"), _there(on, trouble="amount")],
+        Counter({DOUBLED: 1, "unreadable": 1}),
+    ),
+}  # fmt: skip
+"""What stands beside a first record, and what has to be found of that."""
+REVERSED: dict[str, Callable[[Ground], tuple[list[There], Labels]]] = {
+    "a double, reversed": lambda on: ([_reversed(on, on.there.amount, "void")], Counter()),
+    "a double, reversed and listed as nought": lambda on: ([_reversed(on, 0, "void")], Counter()),
+    "a double, reversed in part": lambda on: (
+        [_reversed(on, on.there.amount // 3, "void")], Counter({DOUBLED: 1})
+    ),
+    "a double, credited in part": lambda on: (
+        [_reversed(on, on.there.amount // 3, "done")], Counter({DOUBLED: 1})
+    ),
+}  # fmt: skip
+"""What stands beside the record of an operation that has one of its own."""
+
+
+def _reversed(ground: Ground, listed: int, standing: str) -> There:
+    by = Reversal(ground.there.amount, ground.there.currency)
+    return _there(ground, amount=listed, standing=standing, reversal=by)
+
+
+def labelled(defects: int) -> Iterator[Labelled]:
+    """Yield orders until they have so many defects."""
+    numbers, seeded = 0, 0
+    dice = random.Random("corpus")
+    while seeded < defects:
+        for first, beside in _pairs():
+            numbers += 1
+            one = _order(numbers, first, beside=beside, dice=dice)
+            seeded += one.labels.total()
+            yield one
+
+
+def _pairs() -> Iterator[tuple[str, str]]:
+    # As often as a first defect comes with something beside it.
+    yield from ((first, "nothing") for first in ALONE for _ in range(3))
+    for first in STANDS:
+        yield from ((first, beside) for beside in BESIDE)
+        if first in ("alike", "over", "found, and in doubt until then", "another currency"):
+            yield from ((first, beside) for beside in REVERSED)
+
+
+def _order(number: int, first: str, *, beside: str, dice: random.Random) -> Labelled:
+    amount, currency = dice.choice((100, 10_000, 4_711, 99_999_900)), dice.choice(tuple(DECIMALS))
+    meant = Meant(LONG_AGO + timedelta(seconds=number), amount, currency, tried=LONG_AGO)
+    ground = Ground(meant, There(0, amount, currency, made=dice.choice((None, LONG_AGO, LONG_AGO.date()))))
+    meant_now, there, label = (STANDS | ALONE)[first](ground)
+    more, labels = (BESIDE | REVERSED)[beside](ground)
+    if there is not None and meant_now is not None and more:
+        there = replace(there, own=True)
+    elif there is not None:
+        more = [replace(one, made=LONG_AGO + timedelta(hours=1)) for one in more]
+        there = replace(there, made=LONG_AGO)
+    records = [there, *more] if there is not None else more
+    numbered = tuple(replace(one, number=number * 10 + place) for place, one in enumerate(records))
+    decoy = first if not label and not labels else ""
+    return Labelled(
+        Order(f"order/{number}", meant_now, numbered), labels + Counter([label] if label else []), decoy
+    )
+
+
+def ambiguous(count: int) -> Iterator[Labelled]:
+    """Yield orders whose records could be of several, beside some that are known by their source."""
+    for number in range(1, count + 1):
+        source = f"s-{number}"
+        meant = Meant(LONG_AGO + timedelta(seconds=number), tried=LONG_AGO)
+        records = tuple(There(number * 10 + place, made=LONG_AGO) for place in range(1 + number % 3))
+        if number % 4:
+            labels = Counter({"ambiguous": len(records), "uncertain": 1})
+            yield Labelled(Order(f"by hand/{number}", meant, records, source=source), labels)
+        else:
+            doubles = Counter({DOUBLED: len(records) - 1})
+            yield Labelled(Order(key_from(source), meant, records, source=source), +doubles)
+
+
+def worlds(orders: Sequence[Labelled], size: int = 500) -> Iterator[tuple[World, Sequence[Labelled]]]:
+    """Yield the orders as worlds that are each one run."""
+    for start in range(0, len(orders), size):
+        part = orders[start : start + size]
+        yield World(start, tuple(one.order for one in part)), part
