@@ -5,15 +5,17 @@ from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
 
+from ledger.models import database_now
 from ledger.rules import actors
 from ledger.rules.errors import Malformed, NotNow
 from reconcile import configuration
-from reconcile.configuration import Refused, source
+from reconcile.configuration import Refused, present, source
 from reconcile.configuration.rows import Change
 from reconcile.configuration.wrongs import Wrong
 from reconcile.models import Proposal
 from reconcile.proposals import actions
 from review.access import require
+from review.instants import zone
 from review.proposing import Line
 
 NOTHING = "Nothing would change: that is in force already."
@@ -28,6 +30,11 @@ class Read:
     notes: list[str] = field(default_factory=list)
     wrongs: list[Wrong] = field(default_factory=list)
     digest: str = ""
+
+
+def in_force() -> str:
+    """Return the rules in force, as far as whoever reads sees them, without what may be secret."""
+    return "".join(present.in_force(database_now().astimezone(zone())))
 
 
 def text_of(written: str, uploaded: bytes | None) -> tuple[str, list[Wrong]]:

@@ -67,6 +67,7 @@ urlpatterns = [
     path("pauses/<uuid:uid>/", pauses.show, name="pause"),
     path("approvals/", approvals.index, name="approvals"),
     path("approvals/rules/", rules.show, name="rules"),
+    path("approvals/rules/in-force.toml", rules.in_force, name="rules-in-force"),
     path("approvals/rules/<uuid:uid>/", proposals.show, name="proposal"),
     path("approvals/differences/<uuid:uid>/", differences.answer, name="difference-asked"),
     path("approvals/roles/", proposals.role, name="role"),

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from ledger.rules.errors import TieoutError
 from reconcile.configuration.wrongs import Wrong
@@ -38,8 +38,18 @@ def show(request: HttpRequest) -> HttpResponse:
         "looked": bool(text) and not refusal,
         "refusal": refusal,
         "why_not": access.why_not(request.user, "propose"),
+        "in_force": rules.in_force(),
     }
     return render(request, "review/rules.html", shown)
+
+
+@people_only
+@require_safe
+def in_force(request: HttpRequest) -> HttpResponse:
+    """Give the rules in force as a file."""
+    response = HttpResponse(rules.in_force(), content_type="application/toml; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="rules-in-force.toml"'
+    return response
 
 
 def _read(request: HttpRequest, form: RulesForm, text: str, refusal: str) -> tuple[rules.Read, str]:

@@ -488,6 +488,7 @@ DOORS: dict[str, Door] = {
     "find/": at("/find/"),
     "approvals/": at("/approvals/"),
     "approvals/rules/": Door(rules, may=ADMINISTER),
+    "approvals/rules/in-force.toml": at("/approvals/rules/in-force.toml"),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
     "approvals/differences/<uuid:uid>/": Door(extra_asked, may=APPROVE),
     "approvals/entities/": Door(limits_wished, may=ADMINISTER),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from ledger.models import Destination
 from reconcile.models import Plan, Proposal
 from tests.databases import Database
 from tests.people import browser_of
@@ -107,3 +108,33 @@ def test_an_uploaded_file_counts_before_what_is_written_and_others_are_told_why_
     for name in ("vic", "ann", "bob"):
         assert "An administrator proposes it" in said(sent("read", name))
     assert not Proposal.objects.exists()
+
+
+def test_the_rules_in_force_stand_there_and_taken_in_again_change_nothing(books: Books) -> None:
+    """In a file's own words, but for what may be a secret, which is named: that is written again."""
+    Destination.objects.update(
+        connection=Destination.objects.get().connection | {"options": {"password": "hunter2-as-a-mistake"}}
+    )
+    file = browser_of("vic").get(f"{RULES}in-force.toml")
+    assert file["Content-Disposition"] == 'attachment; filename="rules-in-force.toml"'
+    text = file.content.decode()
+    page = said(browser_of("ada").get(RULES))
+    for words in (
+        '[operation_types."invoice.create".retry]',
+        "[plans.invoices]",
+        "# options is set, and not shown",
+    ):
+        assert words in text and words.replace('"', "&quot;") in page
+    assert "hunter2" not in text + page
+    asked = "[destinations.books]" + text.split("[destinations.books]")[1]
+    for hidden, written in (
+        ("# options is set, and not shown", 'options = { password = "hunter2-as-a-mistake" } #'),
+        ("# set is set, and not shown", 'set = { "metadata.operation" = "{key}" } #'),
+        ("limit=…", "limit=200"),
+    ):
+        assert hidden in asked
+        asked = asked.replace(hidden, written)
+    read = said(sent("read", text=asked))
+    assert "Nothing would change" in read, read.split("h-lines")[-1][:1200]
+    read = said(sent("read", text=asked.replace('grace = "0s"', 'grace = "20m"')))
+    assert "plan invoices · grace" in read and read.count('data-label="Then"') == 1
