@@ -1,5 +1,8 @@
 """A PostgreSQL for the test run: migrated once, copied for each test, with a clock that obeys."""
 
+import base64
+import hashlib
+import hmac
 import itertools
 import os
 import shutil
@@ -21,8 +24,16 @@ from config.cluster import SUPERUSER
 from tests import migrated
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "4GB"}
+SALT = b"of the tests"
 ROLES = (postgres.APP, postgres.OWNER, SUPERUSER)
-SCRAM_ITERATIONS_SINCE = 160_000
+
+
+def verifier(password: str) -> str:
+    """What a server keeps of a password that was hashed once (RFC 5803); each version takes it as it is."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), SALT, 1)
+    client, server = (hmac.digest(salted, whose, "sha256") for whose in (b"Client Key", b"Server Key"))
+    parts = (SALT, hashlib.sha256(client).digest(), server)
+    return "SCRAM-SHA-256$1:{}${}:{}".format(*(base64.b64encode(part).decode() for part in parts))
 
 
 @dataclass(frozen=True)
@@ -100,10 +111,12 @@ class Template:
         folder, pg_bin = scratch / "cluster", environment.read().pg_bin
 
         def migrate(empty: Path) -> None:
-            with cls.running(empty, blocker, pg_bin) as template:
-                template.let_in_quickly()
-                with blocker.unblock(), template.used(template.database(postgres.DATABASE)):
-                    processes.migrate()
+            with (
+                cls.running(empty, blocker, pg_bin) as template,
+                blocker.unblock(),
+                template.used(template.database(postgres.DATABASE)),
+            ):
+                processes.migrate()
 
         migrated.copied(folder, pg_bin=pg_bin, make=migrate)
         processes.gather()
@@ -117,6 +130,7 @@ class Template:
         postgres.hold(folder, pg_bin=pg_bin, extra=FAST)
         template = cls(folder, blocker, itertools.count(1))
         try:
+            template.let_in_quickly()
             yield template
         finally:
             template.power.close()
@@ -133,13 +147,10 @@ class Template:
         return Database(name, *(postgres.url(self.folder, role=role, database=name) for role in ROLES))
 
     def let_in_quickly(self) -> None:
-        """Hash passwords once, not 4,096 times, where the server can: each test signs in some ten times."""
-        if self.power.info.server_version < SCRAM_ITERATIONS_SINCE:
-            return
-        self.power.execute("SET scram_iterations = 1")
+        """Hash passwords once, not 4,096 times: each test signs in some ten times."""
         for role in ROLES:
-            password = sql.Literal(kept.password(self.folder, role))
-            self.power.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(role), password))
+            known = sql.Literal(verifier(kept.password(self.folder, role)))
+            self.power.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(role), known))
 
     @contextmanager
     def clone(self, name: str | None = None) -> Iterator[Database]:

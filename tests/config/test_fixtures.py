@@ -8,12 +8,14 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, connections, transaction
+from psycopg.conninfo import conninfo_to_dict
 
 from config.environment import ROOT
-from tests.databases import Clock, Database
+from tests.databases import ROLES, Clock, Database
 from tests.processes import Manage, Server
 
 
@@ -40,6 +42,19 @@ def test_the_application_is_no_superuser_and_owns_nothing(database: Database) ->
 def test_without_the_fixture_no_database_is_reached() -> None:
     with pytest.raises(RuntimeError, match="Database access not allowed"):
         User.objects.exists()
+
+
+def test_each_role_signs_in_after_one_round_and_with_its_own_password_alone(database: Database) -> None:
+    for url in (database.app_url, database.owner_url, database.superuser_url):
+        psycopg.connect(url).close()
+        password = conninfo_to_dict(url)["password"]
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(url, password=f"{password}x")
+    with psycopg.connect(database.superuser_url) as power:
+        kept = power.execute(
+            "SELECT rolname, split_part(rolpassword, ':', 1) FROM pg_authid WHERE rolcanlogin"
+        )
+        assert dict(kept) == dict.fromkeys(ROLES, "SCRAM-SHA-256$1")
 
 
 @pytest.mark.parametrize("turn", [1, 2])
