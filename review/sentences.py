@@ -11,6 +11,7 @@ from ledger.rules.states import DOUBT, CaseKind, Evidence, Outcome, Standing, St
 from review import amounts, asked, following, reversing, wording
 from review.instants import instant, span
 from review.reading import Reading
+from review.seen import Seen
 
 
 def heading(reading: Reading) -> tuple[str, str]:
@@ -125,7 +126,8 @@ def stopped(reading: Reading) -> str:
         return f"Reverse what is left in {there}, then check here: that closes it."
     if reading.trouble is not Verdict.SEVERAL:
         new = f"a new {reading.noun} is made, and what stands there stays until it is reversed."
-        return f"Put it right in {there}, then check again. Or correct it here: {new}"
+        only = f"Nothing here reverses the only {reading.noun} that stands: that is done in {there}."
+        return f"Put it right in {there}, then check again. Or correct it here: {new} {only}"
     if reading.reversing:
         return "Nothing is called done before a check has found that one is left."
     return "Stop: likely duplicates. You see each record once more before anything is reversed."
@@ -350,15 +352,27 @@ def checked(reading: Reading) -> str:
         return ""
     you = row.actor == reading.person.get_username()
     who = "you" if you else wording.who(row.actor).replace("Software", "software")
-    return f"At {instant(seen.asked_at, reading.now)} {who} checked {reading.there}: {_saw(reading)}"
+    told = f"At {instant(seen.asked_at, reading.now)} {who} checked {reading.there}"
+    before = _last_that_looked(reading) if seen.verdict is Verdict.COULD_NOT_LOOK else None
+    if before is None:
+        return f"{told}: {_saw(reading, seen)}"
+    at = instant(before.asked_at, reading.now)
+    return f"{told}: it could not look. {_blind(seen)} At {at}, when it last could: {_saw(reading, before)}"
 
 
-def _saw(reading: Reading) -> str:
-    seen = reading.seen
-    assert seen is not None  # asked for only where there is one
+def _last_that_looked(reading: Reading) -> Seen | None:
+    """Return what the latest check since the last try found that could look, if there is one."""
+    last = reading.attempts[-1] if reading.attempts else None
+    since = (last.closed_at or last.claimed_at) if last is not None else reading.operation.accepted_at
+    looked = (row for row in reading.lookups if row.verdict != Verdict.COULD_NOT_LOOK)
+    found = next((row for row in looked if row.asked_at >= since), None)
+    return reading.see(found) if found is not None else None
+
+
+def _saw(reading: Reading, seen: Seen) -> str:
     match seen.verdict:
         case Verdict.ABSENT:
-            return " ".join((f"it holds no {reading.noun} with this reference.", *_settled(reading)))
+            return " ".join((f"it holds no {reading.noun} with this reference.", *_settled(reading, seen)))
         case Verdict.ONE_MATCH:
             amount = amounts.whole(seen.match.get("amount"), seen.match.get("currency", ""))
             what = f"{seen.match['id']} for {amount}" if amount else seen.match["id"]
@@ -369,14 +383,18 @@ def _saw(reading: Reading) -> str:
         case Verdict.DIFFERS:
             return "it holds a record under this reference that is not as meant. Nothing more is sent."
         case Verdict.COULD_NOT_LOOK:
-            why = seen.why.rstrip(".") or "the answer could not be read to its end"
-            return f"it could not look, so nothing is known. {wording.first_up(why)}."
+            return f"it could not look, so nothing is known. {_blind(seen)}"
 
 
-def _settled(reading: Reading) -> Iterator[str]:
+def _blind(seen: Seen) -> str:
+    why = seen.why.rstrip(".") or "the answer could not be read to its end"
+    return f"{wording.first_up(why)}."
+
+
+def _settled(reading: Reading, seen: Seen) -> Iterator[str]:
     """Say why silence is proof, or why not yet."""
-    seen, settles_at = reading.seen, reading.facts.settles_at
-    if seen is None or settles_at is None:
+    settles_at = reading.facts.settles_at
+    if settles_at is None:
         return
     settle = timedelta(seconds=reading.facts.contract.settle_s)
     passed = span(seen.asked_at - (settles_at - settle))

@@ -64,6 +64,7 @@ def test_an_extra_one_is_taken_in_waived_or_closed_from_the_run_in_one_click_eac
     assert f'href="{address(first)}"' in listed
     offered = page(first)
     assert [name in offered for name in ("Take it in", "Waive it", "Close it")] == [True] * 3
+    assert "Nothing here reverses it" in offered and "Reverse it in Durban Books" in offered
     assert "its amount the amount" in page(first, way="take_in")
     assert "Done. It is on record." in post(first, "take_in")
     made = Operation.objects.get(key=first.reference)

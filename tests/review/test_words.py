@@ -160,6 +160,20 @@ def test_a_check_that_a_drill_has_refuted_since_proves_nothing(durban: stories.D
     assert "does not hold it" not in shown(operation)
 
 
+def test_a_check_that_could_not_look_leaves_what_was_found_before_it_in_sight(durban: stories.Durban) -> None:
+    operation = durban.silent(471)
+    durban.clock.advance(60)
+    found = stories.several(operation, "INV-1", "INV-2", "INV-3", "INV-4")
+    durban.looked(operation, found)
+    durban.clock.advance(840)
+    durban.looked(operation, stories.BLIND)
+    blind = "it could not look. The list broke off after page 2. At"
+    says(operation, blind, "when it last could: four invoices stand there under this reference")
+    durban.clock.advance(60)
+    tried = durban.blind(472, "10.00")
+    says(tried, "it could not look, so nothing is known.")
+
+
 def test_could_not_look(durban: stories.Durban) -> None:
     operation = durban.looked(durban.silent(483), stories.BLIND)
     says(operation, 'data-verdict="could_not_look"', "Could not look", "The list broke off after page 2.")
