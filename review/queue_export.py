@@ -58,7 +58,7 @@ class Kept:
             one = row.operation
             key, uid = (one.key, str(one.uid)) if one is not None else ("", "")
             told = (row.badge.words, row.name, row.noun, key, *_exact(row), row.currency, row.found, row.age)
-            yield dict(zip(COLUMNS, (*told, row.due, row.late, row.owner, row.next, uid), strict=True))
+            yield dict(zip(COLUMNS, (*told, row.due_at, row.late, row.owner, row.next, uid), strict=True))
 
 
 def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept:

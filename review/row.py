@@ -42,6 +42,7 @@ class Row:
     found: str
     age: str
     due: str
+    due_at: datetime | None
     late: bool
     owner: str
     escalated: str
@@ -87,6 +88,7 @@ class Row:
             found=found,
             age=span(now - operation.accepted_at),
             due=due,
+            due_at=operation.due_at,
             late=late,
             owner=_whose(operation) or ("software" if state is not State.COMPLETED else "–"),
             escalated=operation.case_escalated_to or "",
@@ -118,6 +120,7 @@ def of_difference(item: Item, now: datetime) -> Row:
         found=f"{item_class.title(there)}{many}",
         age=span(now - item.since),
         due=due,
+        due_at=item.due_at,
         late=late,
         owner=item.assignee or item.owner,
         escalated=case.escalated_to if case else "",

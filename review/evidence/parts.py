@@ -69,7 +69,7 @@ def words(value: Value) -> SafeString:
         case None:
             return format_html("{}", "–")
         case list():
-            return format_html("{}", "; ".join(str(one) for one in value))
+            return format_html("{}", _listed(value))
         case str() | int() | Decimal():
             return format_html("{}", value)
     return format_html("{}", "; ".join(f"{name}: {_short(one)}" for name, one in sorted(value.items())))
@@ -90,3 +90,9 @@ def plain(value: Value) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     return str(value) if isinstance(value, Decimal) else value
+
+
+def _listed(value: list[Any]) -> str:
+    """Write a list on one line; sentences end by themselves."""
+    said = [str(one) for one in value]
+    return (" " if all(one.endswith(".") for one in said) else "; ").join(said)

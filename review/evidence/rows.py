@@ -7,6 +7,7 @@ from typing import Any
 from ledger.models import Approval, Attempt, Case, Choice, Event, Lookup, Operation, Permit
 from ledger.rules import digests, money
 from review import amounts, asked, trail, wording
+from review.evidence import ruled
 from review.evidence.parts import Part, Row
 
 _TRIES = {
@@ -261,11 +262,11 @@ def events(rows: Sequence[Event], seals: Mapping[int, int], *, there: str, note:
 
 
 _RULES = {
-    "now": "In force now",
+    "now_says": "In force now",
     "now_digest": "Digest of these",
     "version": "Version",
     "changed_at": "Changed last",
-    "first": "When it was first tried",
+    "first_says": "When it was first tried",
     "first_digest": "Digest of those",
     "guarantee": "Guarantee",
     "note": "Which count",
@@ -276,10 +277,12 @@ def rules(operation: Operation, *, guarantee: str) -> Part:
     """Tell by which rules it was decided: those in force now, and those of the first try."""
     kind = operation.operation_type
     row: Row = {
+        "now_says": ruled.said(kind.contract),
         "now": dict(kind.contract),
         "now_digest": _digest(kind.contract),
         "version": kind.rules_version,
         "changed_at": kind.changed_at,
+        "first_says": ruled.said(operation.contract_first) if operation.contract_first else [],
         "first": dict(operation.contract_first) if operation.contract_first else None,
         "first_digest": _digest(operation.contract_first) if operation.contract_first else "",
         "guarantee": guarantee,

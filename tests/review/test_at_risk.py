@@ -97,6 +97,8 @@ def test_the_queue_its_groups_its_files_and_today_add_up_the_same(durban: storie
     told_now = {one[:3]: Decimal(one[4:].replace(" ", "")) for one in now.split(", ")}
     assert sums == shown == told_now
     assert "at_risk" in ann.get("/queue.csv?view=person").getvalue().decode()
+    due = {row["due"] for row in told["rows"]}
+    assert all(datetime.fromisoformat(one).tzinfo for one in due), "what is kept is read on another day"
 
 
 def test_small_ones_that_are_many_come_before_one_that_is_larger(durban: stories.Durban) -> None:

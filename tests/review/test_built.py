@@ -95,6 +95,7 @@ def test_what_anybody_wrote_stands_in_a_row_as_text() -> None:
                 at_risk=Decimal(2),
                 badge=Badge("failed", wrote, "failed"),
                 found_icon="failed",
+                due_at=None,
                 late=asks,
                 case=UUID(int=2),
                 asks=asks,

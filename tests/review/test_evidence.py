@@ -53,6 +53,15 @@ def test_it_tells_each_try_check_decision_and_event_and_which_seal_covers_them(
     assert (permit["by"], permit["reason"]) == ("ann", "Acme is waiting for it.")
     assert permit["rests_on"] in [one["id"] for one in told["lookups"]]
     assert told["rules"]["now"]["settle"] == "30s" and told["rules"]["now_digest"].startswith("sha256:")
+    assert "It remembers a key for 24h, which counts as over 10m before." in told["rules"]["now_says"]
+    for words in (
+        "It takes a key in a header, Idempotency-Key, of 255 characters at most. It remembers a key for 24h",
+        "Under a key it keeps what succeeded.",
+        "Refused: status 400, 401, 403,",
+        "A record shows there within 30s. What it accepts is final within 1h.",
+    ):
+        assert page.count(words) == 2, "now, and when it was first tried"
+    assert "key_retention" not in page and "settle:" not in page
     assert [one["id"] for one in told["events"]] == list(operation.events.values_list("pk", flat=True))
     assert {one["seal"] for one in told["events"]} == {1}
     assert told["seal"] == {"seal": 1, "head": seal.head, "through": seal.through, "covers_all": True}
