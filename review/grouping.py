@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
 
-from django.db.models import Case, Count, F, FloatField, Min, Sum, Value, When
+from django.db.models import BooleanField, Count, ExpressionWrapper, F, FloatField, Min, Q, Sum, Value
 from django.urls import reverse
 
 from ledger.models import Destination, OperationType
@@ -81,20 +81,24 @@ def of(queue: Queue) -> Groups:
 
 
 def _counted(queue: Queue) -> list[dict[str, Any]]:
-    """Count by cause, type and currency: so few rows, however much there is, that the rest is done here."""
-    cause = Case(
-        When(operation=None, then=Value(DIFFERENCE)), When(kind="", then=Value(DOUBT)), default=F("kind")
-    )
+    """Count by cause, type and currency: so few rows, however much there is, that the rest is done here.
+
+    What a unit weighs follows from these, too: it is not worked out for each item.
+    """
+    alone = ExpressionWrapper(Q(operation=None), BooleanField())
     age_s = Value(queue.at.timestamp(), FloatField()) - F("since_s")
-    asked = queue.items.annotate(cause=cause).values("cause", "operation_type", "currency")
-    return list(
-        asked.annotate(
+    rows = list(
+        queue.items.values("kind", "operation_type", "currency", alone=alone).annotate(
             count=Count("pk"),
             money=Sum("at_risk"),
             oldest=Min("since"),
-            risk=Sum(F("size") * queue.scale.unit() * age_s),
+            risk=Sum(F("size") * age_s),
         )
     )
+    for row in rows:
+        row["cause"] = DIFFERENCE if row["alone"] else row["kind"] or DOUBT
+        row["risk"] *= queue.scale.weight(row["currency"], row["operation_type"])
+    return rows
 
 
 def _group(queue: Queue, cause: str, there: Destination, rows: list[dict[str, Any]]) -> Group:

@@ -89,7 +89,7 @@ class Queue:
         """The order of the items."""
         name = self.chosen.order
         few = name in STORED or estimate(self.items, counts=bool(self.chosen.text)) <= FEW
-        return Order(name, seconds(self.at), self.scale, few)
+        return Order(name, seconds(self.at), self.scale, few, self.chosen.currency)
 
     @cached_property
     def items(self) -> QuerySet[Item]:

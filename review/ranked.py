@@ -39,6 +39,10 @@ class Scale:
     priorities: Mapping[int, float] = field(default_factory=dict)
     """By the operation type's pk; without one, nothing."""
 
+    def weight(self, currency: str, kind: int) -> float:
+        """Return the weight of size 1 in a currency, or without one of this operation type."""
+        return self.rates.get(currency, 1.0) if currency else self.priorities.get(kind, 0.0)
+
     def unit(self) -> Combinable:
         """Return the weight of an item's size 1."""
         whens = [When(currency=currency, then=Value(rate)) for currency, rate in self.rates.items()]
@@ -58,6 +62,8 @@ class Order:
     scale: Scale
     few: bool
     """There are so few items that they are simply sorted."""
+    currency: str = ""
+    """The only one among them, where one is asked for."""
 
     def ranked(self, items: QuerySet[Item]) -> QuerySet[Any]:
         """Add each item's rank; the smallest comes first."""
@@ -101,6 +107,7 @@ class Order:
             "priorities": json.dumps({str(pk): weight for pk, weight in self.scale.priorities.items()}),
             "least": LEAST,
             "at": self.at_s,
+            "currency": self.currency,
             "rank": None if beyond is None else beyond.rank,
             "pk": None if beyond is None else beyond.pk,
             "length": length,

@@ -95,7 +95,15 @@ class Item(models.Model):
             ),
         ]
         indexes = [
-            models.Index(name="item_by_risk", fields=["currency", "band", "since_s"]),
+            # With what ranks items, and most of what they are filtered by: their rows are long.
+            models.Index(
+                name="item_by_rank",
+                fields=["currency", "band", "since_s"],
+                include=[
+                    *("size", "rests_s", "id", "operation", "operation_type"),
+                    *("kind", "state", "verdict", "owner", "finding"),
+                ],
+            ),
             models.Index(name="item_of_person", fields=["assignee"], condition=~models.Q(assignee="")),
             models.Index(name="item_resting", fields=["rests_s"], condition=models.Q(rests_s__gt=0)),
             models.Index(name="item_escalated", fields=["level"], condition=models.Q(level__gt=0)),

@@ -19,6 +19,7 @@ WITH RECURSIVE step AS (
     FROM step CROSS JOIN LATERAL (SELECT CASE currency
         WHEN '' THEN coalesce((%(priorities)s::jsonb ->> band::text)::float8, 0)
         ELSE coalesce((%(rates)s::jsonb ->> currency)::float8, 1) END AS unit) AS weight
+    WHERE %(currency)s IN ('', step.currency)
 ), edge AS MATERIALIZED (
     SELECT greatest(1e-6, least(max(high * (%(at)s - oldest_s)), -%(rank)s::float8)) * (1 + 1e-9) AS top FROM lane
 ), shell AS (
@@ -34,7 +35,7 @@ FROM shell CROSS JOIN LATERAL (
         SELECT review_item.id, review_item.operation_id,
             -1 * greatest(review_item.size * lane.unit, %(least)s) * (%(at)s - review_item.since_s) AS rank
         FROM (
-            -- By itself, so that each lane is read off the index by risk, whatever else is asked for.
+            -- By itself, so that each lane is read off the index by rank, whatever else is asked for.
             SELECT * FROM review_item AS laid
             WHERE laid.currency = lane.currency AND laid.band = lane.band
                 AND laid.since_s >= %(at)s + first / low * (1 + 1e-9) - 1e-3

@@ -1,6 +1,7 @@
 """The queue by cause and destination: one decision a line, and together exactly the list."""
 
 import re
+from pathlib import Path
 
 from django.db import connection
 from django.test import Client
@@ -9,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from review.models import Bulk
 from tests import stories
 from tests.people import browser_of
+from tests.review.test_display import set_rates
 
 
 def lines(client: Client, query: str) -> dict[str, tuple[str, int, str]]:
@@ -66,6 +68,22 @@ def test_31_32_a_group_is_one_click_and_frozen_with_its_number(durban: stories.D
     assert "…<" not in vic.get("/queue/?view=person&group=cause").content.decode(), (
         "who only looks sees no button"
     )
+
+
+def test_the_riskiest_group_comes_first_by_the_rates_and_priorities_of_the_list(
+    durban: stories.Durban, tmp_path: Path
+) -> None:
+    durban.absent(1, "100.00", currency="EUR")
+    durban.silent(2, "1000.00")
+    durban.expired(3)
+    durban.clock.advance(86400)
+    assert list(lines(browser_of("ann"), "group=cause"))[-1] == "It fell silent"
+    for euro, first in (("20.00", "It is absent"), ("2.00", "In doubt, software looks")):
+        set_rates(tmp_path, euro)
+        assert next(iter(lines(browser_of("ann"), "group=cause"))) == first
+    durban.reminder.review = {"due": "4h", "priority": "9000.00"}
+    durban.reminder.save(update_fields=["review"])
+    assert next(iter(lines(browser_of("ann"), "group=cause"))) == "It fell silent"
 
 
 def test_groups_cost_the_same_queries_however_much_there_is(durban: stories.Durban) -> None:
