@@ -40,6 +40,8 @@ class ClassRow:
     title: str
     icon: str
     items: int
+    lines: tuple[int, int]
+    """How many things either side holds: what is compared with each other is one item, and a line of each."""
     open: int
     ledger: str
     destination: str
@@ -192,6 +194,7 @@ def _class_row(
         title=reports.WAIVED if name == WAIVED else title(ItemClass(name)),
         icon="clock" if name == WAIVED else ItemClass(name).shown.icon,
         items=line["items"],
+        lines=(ledger["count"], destination["count"]),
         open=still.get((name, currency), 0),
         ledger=_held(ledger, currency),
         destination=_held(destination, currency),
@@ -254,6 +257,7 @@ def _foot(
         title=title,
         icon="",
         items=items,
+        lines=(sides["ledger"]["count"], sides["destination"]["count"]),
         open=still,
         ledger=_held(sides["ledger"], currency, nothing="0"),
         destination=_held(sides["destination"], currency, nothing="0"),

@@ -237,22 +237,25 @@ def class_title(item_class: str) -> str:
     return TITLES.get(one) or one.title("the destination")
 
 
+def _lines_of(source: Side, destination: Side) -> str:
+    """Say how many lines of either file: what is compared with each other is a line of each."""
+    return f"{source.count} + {destination.count}"
+
+
 def _tie_table(done: Compared, currency: str) -> Iterator[str]:
     tie = done.tie
     held = [line for line in tie.lines if line.currency == currency]
-    rows: list[tuple[str, ...]] = [(currency or "No amount", "items", "should exist", "exists")]
+    rows: list[tuple[str, ...]] = [(currency or "No amount", "lines", "should exist", "exists")]
     for line in held:
         sides = (_cell(line.ledger, currency), _cell(line.destination, currency))
-        rows.append((class_title(line.item_class), str(line.items), *sides))
+        rows.append((class_title(line.item_class), _lines_of(line.ledger, line.destination), *sides))
     sums = [Side(), Side()]
     for line in held:
         for total, side in zip(sums, (line.ledger, line.destination), strict=True):
             total.count, total.amount = total.count + side.count, total.amount + side.amount
-    rows.append(
-        ("All classes", str(sum(line.items for line in held)), *(_cell(one, currency) for one in sums))
-    )
+    rows.append(("All classes", _lines_of(*sums), *(_cell(one, currency) for one in sums)))
     counted = (tie.ledger.get(currency, Side()), tie.destination.get(currency, Side()))
-    rows.append(("Totals of the files", "", *(_cell(one, currency) for one in counted)))
+    rows.append(("Totals of the files", _lines_of(*counted), *(_cell(one, currency) for one in counted)))
     lines = aligned(rows)
     rule = "-" * max(map(len, lines))
     yield from (lines[0], rule, *lines[1:-2], rule, *lines[-2:])

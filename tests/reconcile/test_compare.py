@@ -55,8 +55,8 @@ def test_the_examples_show_what_is_missing_extra_doubled_and_different(run_manag
     assert done.returncode == 1, done.stderr
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
     assert lines[0] == "Explained; 9 differences, ZAR 11 231.19"
-    assert {"Matched 46 115 178.52 115 178.52", "Unexplained ZAR 0.00"} <= set(lines)
-    assert "Totals of the files 119 633.52 125 684.71" in lines
+    assert {"Matched 46 + 46 115 178.52 115 178.52", "Unexplained ZAR 0.00"} <= set(lines)
+    assert "Totals of the files 49 + 53 119 633.52 125 684.71" in lines
     (doubled,) = [line for line in lines if line.startswith("Doubled Order 471")]
     assert doubled.startswith("Doubled Order 471 ZAR 3 720.00 Lines 37 (INV-1132)")
     assert doubled.endswith("3 too many.")

@@ -76,8 +76,8 @@ def test_two_exports_become_a_report_that_only_their_owner_sees(database: Databa
     shown = compare(ann)
     for words in (
         "Explained; 9 differences, ZAR 11 231.19",
-        "Doubled 4 – 7 111.19 +7 111.19",
-        "Totals of the files 119 633.52 125 684.71 +6 051.19",
+        "Doubled – 4 – 7 111.19 +7 111.19",
+        "Totals of the files 49 53 119 633.52 125 684.71 +6 051.19",
         "Left out of books.csv: line 58 (Total).",
         "Order 471 Doubled Lines 37 (INV-1132), 38 (INV-1133), 39 (INV-1134), 40 (INV-1135) of books.csv"
         " carry it: 3 too many. 33 37, 38, 39, 40 3 720.00 ZAR",
@@ -259,3 +259,33 @@ def test_no_file_has_a_name_on_the_disk_however_long_its_own_is(
     work()
     assert "Explained; 1 difference" in compare(ann)
     assert len(there) == 5 and there == [[]] * 5, "two taken in, two read, one report"
+
+
+def test_each_line_of_either_file_is_counted_in_one_class(database: Database) -> None:
+    """An unreadable line and the one that it is compared with are one difference, and two lines.
+
+    | 1: shop     | 2: books    | class      |
+    |-------------|-------------|------------|
+    | A 10        | A 10        | matched    |
+    | B no amount | B 3         | unreadable |
+    | no number 5 | no number 7 | unreadable |
+    | C 4         |             | missing    |
+    """
+    vic = browser_of("vic")
+    drop(vic, HEAD + "A,10,ZAR\nB,,ZAR\n,5,ZAR\nC,4,ZAR\n", HEAD + "A,10,ZAR\nB,3,ZAR\n,7,ZAR\n")
+    work()
+    compare(vic)
+    html = vic.get("/compare/").content.decode()
+    found: dict[str, list[tuple[int, int]]] = {}
+    for row in re.findall(r'<tr role="row".*?</tr>', html, re.DOTALL):
+        cells = re.findall(r'data-label="Lines in [12]">([\d–]+)<', row)
+        if len(cells) == 2:
+            title = " ".join(re.sub(r"<[^>]+>", " ", row.split("</th>")[0]).split())
+            found.setdefault(title, []).append((int(cells[0].strip("–") or 0), int(cells[1].strip("–") or 0)))
+    added = {
+        title: (sum(one for one, _ in rows), sum(two for _, two in rows)) for title, rows in found.items()
+    }
+    assert added["Unreadable"] == (2, 2) and added["Matched"] == (1, 1) and added["Missing"] == (1, 0)
+    assert added["All classes"] == added["Totals of the files"] == (4, 3), "as many as the files have"
+    assert added["Unexplained"] == (0, 0)
+    assert "4 lines" in html and "3 lines" in html
