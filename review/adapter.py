@@ -4,6 +4,7 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context
+from allauth.core.internal import ratelimit
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -11,6 +12,10 @@ from django.urls import reverse
 
 from ledger.rules import actors
 from review import sessions
+
+# All who sign in from one address are counted one after the other. The library waits a second for that, and
+# then answers as if there had been too many.
+ratelimit.CACHE_LOCK_WAIT_TIMEOUT = 10
 
 
 class Adapter(DefaultAccountAdapter):  # type: ignore[misc]  # the library carries no complete types

@@ -7,13 +7,16 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast
 
 from ledger.models import Approval, Event, database_now
 from ledger.rules import actors
 from ledger.rules.approvals import Answer
 from ledger.rules.leaves import Action
 from reconcile import tables
+from reconcile.differences.models import Decision, Way
 from reconcile.models import Proposal
 from review.access import AUDITOR, RIGHTS
 from review.instants import day, zone
@@ -24,16 +27,20 @@ DECIDES = frozenset(
     {
         *("asked", "permitted", "attested", "ended", "cancelled", "corrected", "reopened", "chosen"),
         *("withdrawn", "bulk_asked", "bulk_started"),
+        *("difference_asked", "difference_waived", "difference_closed", "difference_taken_in"),
+        "difference_ended",
     }
 )
 APPROVES = frozenset(
     {
         *("ask_approved", "ask_refused", "proposal_approved", "proposal_refused"),
-        *("bulk_approved", "bulk_refused"),
+        *("bulk_approved", "bulk_refused", "difference_approved", "difference_refused"),
     }
 )
 _LOOKS = Q(kind="bulk_started", data__action=Action.CHECK)
 """A list that is only checked: nothing is decided by it."""
+_ON_ITS_OPERATION = Q(kind__startswith="difference_", data__way=Way.MATCH)
+"""A match by hand: it is decided, asked and approved on its operation, and counted there."""
 ADMINISTERS = frozenset(
     {
         *(
@@ -49,6 +56,7 @@ ADMINISTERS = frozenset(
         *("password_reset", "second_factor_reset", "proposed", "auditor_let_in", "auditor_ended"),
     }
 )
+CARRIED_OUT = ("difference_waived", "difference_closed", "difference_taken_in")
 DUTIES = {"decides": DECIDES, "approves": APPROVES, "administers": ADMINISTERS}
 COLUMNS = ("person", "roles_now", "could", "decided", "approved", "administered", "approved_of", "did")
 
@@ -122,7 +130,10 @@ def read(month: str) -> Report:
     # What two have decided is counted where it was asked for; what carries it out is no second decision.
     asked = Event.objects.filter(kind__in=["asked", "ask_approved"], operation=OuterRef("operation"))
     asked = asked.filter(command_id=OuterRef("command_id")).exclude(pk=OuterRef("pk"))
-    done = done.exclude(_LOOKS).exclude(Exists(asked))
+    by_two = Decision.objects.filter(answer=Answer.APPROVED).values(text=Cast("uid", CharField()))
+    carried_out = Q(kind__in=CARRIED_OUT, decision__in=by_two)
+    done = done.alias(decision=KT("data__decision")).exclude(_LOOKS | _ON_ITS_OPERATION | carried_out)
+    done = done.exclude(Exists(asked))
     for name, kind, count in done.order_by().values_list("actor", "kind").annotate(count=Count("pk")):
         duty = next(duty for duty, kinds in DUTIES.items() if kind in kinds)
         lines.setdefault(name, Line(name, [], [])).did[duty] += count
@@ -149,8 +160,8 @@ def _combined(roles: list[str]) -> Iterator[str]:
 def _pair(lines: dict[str, Line], begins: datetime, ends: datetime) -> None:
     """Note who approved whose requests, and who did so for each other."""
     pairs: dict[tuple[str, str], int] = defaultdict(int)
-    for row in (Approval, Proposal):
-        agreed = row.objects.filter(answer=Answer.APPROVED, decided_at__gte=begins, decided_at__lt=ends)
+    for asked in (Approval.objects, Proposal.objects, Decision.objects.filter(approval=None)):
+        agreed = asked.filter(answer=Answer.APPROVED, decided_at__gte=begins, decided_at__lt=ends)
         _count(pairs, agreed.values_list("decided_by", "maker"))
     lists = Bulk.objects.filter(approved_at__gte=begins, approved_at__lt=ends)
     _count(pairs, lists.values_list("approved_by", "maker"))

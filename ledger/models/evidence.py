@@ -290,6 +290,7 @@ class Event(models.Model):
         indexes = [
             models.Index(name="event_of_operation", fields=["operation", "id"]),
             models.Index(name="event_of_people", fields=["id"], condition=BY_A_PERSON),
+            models.Index(name="event_revealed", fields=["at"], condition=Q(kind="revealed")),
         ]
 
     def __str__(self) -> str:

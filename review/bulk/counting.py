@@ -4,8 +4,14 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
+from ledger.rules.states import Verdict
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome
+
+WRONG = (Verdict.DIFFERS, Verdict.SEVERAL, Verdict.COULD_NOT_LOOK)
+"""What a check can find that is left to a person; foreseen, it stops nobody else."""
+KNOWN = Q(may=True, foreseen__in=WRONG)
+"""Open to the action, though the latest check had found that: they come last."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,10 @@ class Counts:
     frozen: int
     unread: int
     open: int
+    could_not_look: int
+    """Of those that are open: what the latest check had found that is left to a person, as are these two."""
+    differs: int
+    several: int
     closed: int
     verified: int
     held: int
@@ -25,6 +35,11 @@ class Counts:
     unseen: int
     left: int
     under_way: int
+
+    @property
+    def known(self) -> int:
+        """How many these are together."""
+        return self.could_not_look + self.differs + self.several
 
     @property
     def ties(self) -> bool:
@@ -40,6 +55,7 @@ def counts(bulk: Bulk) -> Counts:
         closed=Count("pk", filter=Q(may=False)),
         left=Count("pk", filter=Q(outcome="")),
         under_way=Count("pk", filter=Q(outcome="", acted_at__isnull=False)),
+        **{str(one): Count("pk", filter=KNOWN & Q(foreseen=one)) for one in WRONG},
         **{str(one): Count("pk", filter=Q(outcome=one)) for one in Outcome.values},
     )
     return Counts(frozen=bulk.frozen, **found)

@@ -6,9 +6,17 @@ from decimal import Decimal
 from ledger import actions
 from ledger.models import Operation
 from ledger.rules.leaves import Action
+from ledger.rules.states import Verdict
 from review.bulk.counting import Counts, spaced
 from review.bulk.freezing import ASKS
 from review.models import Bulk
+
+FORESEEN = {
+    Verdict.COULD_NOT_LOOK: "could not be looked up",
+    Verdict.DIFFERS: "differ there",
+    Verdict.SEVERAL: "are there more than once",
+}
+"""What the latest check had found that is left to a person, after a count."""
 
 
 def foreseen(bulk: Bulk, at: Counts, *, second: str) -> Iterator[str]:
@@ -24,12 +32,20 @@ def foreseen(bulk: Bulk, at: Counts, *, second: str) -> Iterator[str]:
     yield "At the first surprise it stops: it differs, is there twice, is refused, or nobody could look."
     if at.closed:
         yield f"{spaced(at.closed)} of {spaced(at.frozen)} do not allow it and stay as they are."
+    if at.known:
+        yield f"{known(at)}, by the latest check: they come last, and where it is so again, nothing stops."
     asks = asking(bulk) if not at.unread else 0
     if asks:
         each = "One of them asks" if asks == 1 else f"About {spaced(asks)} of them each ask"
         yield f"{each} a second person besides, though the list is approved: one alone closes only so much."
     if second:
         yield f"Its sum is above the limit: it needs {second}."
+
+
+def known(at: Counts) -> str:
+    """Count what the latest checks had found that is left to a person, each by its name."""
+    parts = [f"{spaced(count)} {words}" for name, words in FORESEEN.items() if (count := getattr(at, name))]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def asking(bulk: Bulk) -> int:

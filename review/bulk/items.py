@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 UNFORESEEN = "It ended in an error that nobody foresaw ({}): look at it by itself."
 PATIENCE_S = 10.0
 """How long a look-up waits for room at a destination that is called only so fast."""
-WRONG = (Verdict.DIFFERS, Verdict.SEVERAL, Verdict.COULD_NOT_LOOK)
 
 
 def finish(

@@ -14,10 +14,11 @@ from django.db.models.functions import Abs
 from ledger import sight
 from ledger.models import Event, Operation, database_now
 from ledger.rules.leaves import Action
+from ledger.rules.states import Verdict
 from review import access, amounts, approvers, filters, row, told, trail, wording
 from review.bulk import commanding, freezing
 from review.bulk.controls import Control, controls, doing
-from review.bulk.counting import Counts, counts, mark, spaced
+from review.bulk.counting import KNOWN, WRONG, Counts, counts, mark, spaced
 from review.bulk.foreseeing import foreseen
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
@@ -46,6 +47,7 @@ _OPEN, _CLOSED = Badge("pending", "Possible", "pending"), Badge("failed", "Not p
 SHOWS: Mapping[str, tuple[str, Q]] = {
     "": ("All", Q()),
     "open": ("Possible", Q(may=True)),
+    "known": ("Known trouble", KNOWN),
     "closed": ("Not possible", Q(may=False)),
     Outcome.VERIFIED: ("Verified", Q(outcome=Outcome.VERIFIED)),
     Outcome.UNSEEN: ("Done, not seen", Q(outcome=Outcome.UNSEEN)),
@@ -174,14 +176,19 @@ class Page:
     def tabs(self) -> list[tuple[str, str, int, bool]]:
         """The parts of the list, each with its count."""
         at, here = self.counts, self.show
-        names = ("open", "closed") if self.preview else _AFTER
+        names = ("open", "known", "closed") if self.preview else _AFTER
         parts = [("", at.frozen), *((name, getattr(at, name)) for name in names)]
-        parts = [part for part in parts if part[1] or part[0] != Outcome.UNSEEN]
+        parts = [part for part in parts if part[1] or part[0] not in (Outcome.UNSEEN, "known")]
         return [
             (SHOWS[name][0], f"?show={name}" if name else "?", count, name == here) for name, count in parts
         ]
 
 
+_FOUND = {
+    Verdict.COULD_NOT_LOOK: "could not look",
+    Verdict.DIFFERS: "it differs there",
+    Verdict.SEVERAL: "it is there more than once",
+}
 _AFTER = (str(Outcome.VERIFIED), str(Outcome.UNSEEN), str(Outcome.HELD), str(Outcome.REFUSED), "left")
 
 
@@ -286,6 +293,8 @@ def _mark(item: BulkItem, bulk: Bulk) -> Badge:
 def _so_far(item: BulkItem, bulk: Bulk) -> str:
     if item.outcome or item.may is None:
         return ""
+    if item.may and item.foreseen in WRONG and item.ready_at is None:
+        return f"The latest check: {_FOUND[Verdict(item.foreseen)]}."
     if item.acted_at is not None:
         return "Allowed; not seen there yet."
     return "Checked: it may go ahead." if item.ready_at is not None else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 
 from ledger import actions
 from ledger.models import Lookup, TieoutNow, database_now
@@ -24,7 +24,8 @@ from ledger.rules.leaves import SITTING, Action, leaves
 from ledger.rules.states import State, Verdict
 from review import access
 from review.bulk import commanding, freezing, settling
-from review.bulk.items import WRONG, again, finish, found, look, told, watched
+from review.bulk.counting import KNOWN, WRONG
+from review.bulk.items import again, finish, found, look, told, watched
 from review.instants import say
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
@@ -41,6 +42,7 @@ FRESH = SITTING - timedelta(seconds=30)
 """How old a check may be when the action follows; an older one is made again."""
 PLACE = 0x7469650C
 """Our number among PostgreSQL's advisory locks; the second one is the bulk action's."""
+LAST = Case(When(KNOWN, then=1), default=0)
 RUNS = """
 SELECT FROM review_bulk WHERE id = %s AND status = 'running' AND starts_at <= tieout_now() FOR NO KEY UPDATE
 """
@@ -99,7 +101,8 @@ def _allowed(bulk: Bulk) -> bool:
 
 def _go_on(bulk: Bulk) -> bool:
     """Check what is still to be checked, or else act on what comes next."""
-    items = bulk.items.filter(outcome="", may=True, acted_at=None).order_by("number")
+    # What is known to be in trouble comes last: the others neither wait for it nor stop because of it.
+    items = bulk.items.filter(outcome="", may=True, acted_at=None).order_by(LAST, "number")
     unready = items.filter(ready_at=None)
     if bulk.action != Action.CHECK and unready.exists():
         return _each(unready[: _room(bulk, "looked_at")], _make_ready)
@@ -165,7 +168,7 @@ def _check(item: BulkItem, bulk: Bulk, *, canary: bool) -> None:
     if lookup is None:
         return
     wrong = lookup.verdict in WRONG
-    surprised = wrong and (canary or lookup.verdict != item.foreseen)
+    surprised = wrong and lookup.verdict != item.foreseen
     with transaction.atomic():
         runs = _runs(bulk)
         if not surprised and not runs:

@@ -10,7 +10,8 @@ from ledger import actions
 from ledger.models import Permit, database_now
 from ledger.rules.errors import TieoutError
 from ledger.rules.states import State, Verdict
-from review.bulk.items import WRONG, again, finish, found, look, surprise, told, watched
+from review.bulk.counting import WRONG
+from review.bulk.items import again, finish, found, look, surprise, told, watched
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
 

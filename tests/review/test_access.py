@@ -2,11 +2,13 @@
 
 import re
 import uuid
-from typing import get_args
+from functools import partial
+from typing import Any, get_args
 from unittest.mock import patch
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.models import Group, User
 from django.db import OperationalError
 from django.test import Client
 
@@ -14,6 +16,7 @@ from ledger.models import Event, Operation
 from review.access import Right, may
 from tests import stories
 from tests.databases import Database
+from tests.ledger.sessions import at_once
 from tests.people import PASSWORD, ROLES, browser_of, person
 
 WAYS = ("send-again", "confirm-with-reference", "did-not-happen", "cancel", "correct")
@@ -167,6 +170,30 @@ def test_signing_in_is_paused_after_five_wrong_passwords(database: Database) -> 
     answers = [Client().post("/accounts/login/", form) for _ in range(6)]
     assert [answer.status_code for answer in answers][:5] == [200] * 5
     assert b"Too many" in answers[5].content
+
+
+def test_an_office_behind_one_address_signs_in_at_once_and_a_guesser_is_stopped(
+    database: Database, settings: Any
+) -> None:
+    """Twenty on a Monday at eight, some mistyping once: one waits for the other, and none is turned away."""
+    names = [f"colleague{number}" for number in range(20)]
+    for name in names:
+        word = PBKDF2PasswordHasher().encode(PASSWORD, "salt", 20_000)
+        User.objects.create(username=name, password=word).groups.add(Group.objects.get(name="viewer"))
+    for name in names[:10]:
+        assert Client().post("/accounts/login/", {"login": name, "password": "mistyped"}).status_code == 200
+
+    def signs_in(name: str) -> str:
+        return str(Client().post("/accounts/login/", {"login": name, "password": PASSWORD}).status_code)
+
+    assert at_once([partial(signs_in, name) for name in names]) == ["302"] * 20
+    assert signs_in(names[0]) == "302", "and again"
+    # One who tries a word with many names is stopped by the address, whatever the names.
+    settings.ACCOUNT_RATE_LIMITS = {**settings.ACCOUNT_RATE_LIMITS, "login_failed": "3/h/ip"}
+    for number in range(3):
+        Client().post("/accounts/login/", {"login": f"nobody{number}", "password": "guess"})
+    stopped = Client().post("/accounts/login/", {"login": names[0], "password": PASSWORD})
+    assert stopped.status_code == 200 and b"Too many" in stopped.content
 
 
 def test_a_database_that_does_not_answer_is_said(database: Database) -> None:

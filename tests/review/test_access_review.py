@@ -15,8 +15,9 @@ from ledger.models import Event, database_now
 from review.instants import zone
 from review.models import AccessReview
 from tests import stories
+from tests.databases import Clock
 from tests.people import browser_of, person
-from tests.review.test_every_door import Place, asked, bulk, proposed
+from tests.review.test_every_door import Place, asked, bulk, extra, extra_asked, proposed
 
 
 def page(name: str = "vic") -> str:
@@ -115,3 +116,17 @@ def test_the_duties_of_a_month_say_who_could_and_who_did(durban: stories.Durban,
     assert (lines["ann"]["decided"], lines["ann"]["did"]) == ("1", ""), "what was approved counts once"
     before = browser_of("ira").get("/access/duties/?month=2020-01").content.decode()
     assert "2 could, 0 did." in before
+
+
+def test_the_duties_know_what_is_decided_about_differences_each_once(clock: Clock, tmp_path: Any) -> None:
+    """Asked and approved is one decision of who asked, and one answer; nothing of these was counted."""
+    place = Place(clock, tmp_path)
+    alone = extra(place, "bob")
+    for address, form in (alone, extra_asked(place, "bob")):
+        said = {**form, "command_id": str(uuid.uuid4()), "reason": "Known."}
+        assert browser_of("bob").post(address, said).status_code == 303
+    month = f"{database_now().astimezone(zone()):%Y-%m}"
+    file = browser_of("ira").get(f"/access/duties.csv?month={month}").getvalue().decode("utf-8-sig")
+    lines = {row["person"]: row for row in csv.DictReader(io.StringIO(file.partition("\r\n\r\n")[2]))}
+    assert (lines["bob"]["decided"], lines["bob"]["approved"]) == ("1", "1")
+    assert (lines["bob"]["approved_of"], lines["ann"]["decided"]) == ("ann (1)", "1")

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -203,6 +204,37 @@ def test_a_check_that_surprises_is_said_once_and_so_is_an_error_that_nobody_fore
     assert on(bulk, durban) == {"held": 2, "": 1}
     assert bulk.status == "stopped" and "Order 3: The rules of invoice.create cannot be read" in bulk.why
     assert looks.count() == 1
+
+
+def test_what_the_queue_knows_as_not_looked_up_stands_apart_and_stops_nobody(
+    durban: Durban, sandbox: Sandbox
+) -> None:
+    """It was among the first five, and stopped the list that it was checked with."""
+    made = lost(durban, *range(2, 10))
+    for one in made[:2]:
+        durban.looked(one, stories.BLIND)
+    twice = made[2]
+    for _ in range(2):
+        written(sandbox, twice.key)
+    durban.looked(twice, stories.several(twice, "INV-1", "INV-2"))
+    bulk = frozen(Action.CHECK, *made)
+    page = reading.read(bulk, person("ann"), show="known")
+    assert [(item.operation.pk, item.why) for item in page.items] == [
+        (made[0].pk, "The latest check: could not look."),
+        (made[1].pk, "The latest check: could not look."),
+        (twice.pk, "The latest check: it is there more than once."),
+    ]
+    told = "2 could not be looked up and 1 are there more than once, by the latest check: they come last"
+    assert any(line.startswith(told) for line in page.foreseen)
+    assert ("Known trouble", 3) in [(words, count) for words, _, count, _ in page.tabs]
+    started(bulk)
+    sandbox.faults("error_before", match=f"reference={quote(made[0].key, safe='')}", count=None)
+    assert on(bulk, durban)["verified"] >= 5
+    known_ones = bulk.items.filter(operation__in=[one.pk for one in made[:3]])
+    assert not known_ones.filter(canary=True).exists(), "none of them went first"
+    assert bulk.status != "stopped", bulk.why
+    outcomes = [bulk.items.get(operation=one.pk).outcome for one in (made[0], twice)]
+    assert outcomes == ["held", "held"], "as it was foreseen"
 
 
 def test_what_cannot_be_looked_up_is_done_and_not_verified(durban: Durban, sandbox: Sandbox) -> None:

@@ -1,14 +1,19 @@
 """A hidden value is shown to who may look, in one answer and nowhere else, and told without it."""
 
 import uuid
+from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, connection, transaction
 
+from ledger import actions
 from ledger.actions import revealing
 from ledger.models import Event, Operation
 from review.access import NO_REVEAL
 from tests import stories
+from tests.ledger.sessions import at_once
 from tests.people import browser_of, person
 
 
@@ -53,3 +58,51 @@ def test_one_value_is_shown_in_one_answer_and_told_without_it(
     over = asks("robert", operation).content.decode()
     assert hidden not in over and "2 hidden values within a day" in over
     assert Event.objects.filter(kind="revealed").count() == 3
+
+
+def revealed(operation: Operation, actor: str = "bob") -> str:
+    said: dict[str, Any] = {"path": "total", "reason": "Acme asked.", "command_id": uuid.uuid4()}
+    actions.reveal(operation.pk, actor=actor, **said)
+    return "shown"
+
+
+def test_the_fiftieth_value_of_a_day_is_shown_once_from_however_many_tabs(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database counts as well: also whoever passes the action by."""
+    operation, bob = durban.silent(480), person("bob")
+    person("eve")
+    said: dict[str, Any] = {"kind": "revealed", "actor": "bob", "reason": "Acme.", "operation": operation}
+    whose = {"path": "total", "account": bob.pk}
+    for wrong in ({}, {"path": "total"}, {**whose, "account": person("eve").pk}):
+        with pytest.raises(IntegrityError, match="named with their account"), transaction.atomic():
+            Event.objects.create(**said, data=wrong)
+    for _ in range(49):
+        revealed(operation)
+    monkeypatch.setattr(revealing, "MOST", 1000)  # as if the action did not count
+    shown = at_once([partial(passed, said, whose) for _ in range(3)])
+    assert sorted(shown) == ["refused", "refused", "shown"]
+    User.objects.filter(pk=bob.pk).update(username="robert")
+    with pytest.raises(IntegrityError, match="more than 50 hidden values"), transaction.atomic():
+        Event.objects.create(**(said | {"actor": "robert"}), data=whose)
+    with (
+        pytest.raises(IntegrityError, match="more than 50"),
+        transaction.atomic(),
+        connection.cursor() as sql,
+    ):
+        sql.execute(
+            "INSERT INTO ledger_event (uid, operation_id, kind, actor, reason, state_from, state_to, data) "
+            "SELECT gen_random_uuid(), operation_id, kind, 'robert', reason, '', '', data FROM ledger_event "
+            "WHERE kind = 'revealed' LIMIT 1"
+        )
+    assert revealed(operation, "eve") == "shown", "each has their own"
+    durban.clock.advance(86401)
+    assert revealed(operation, "robert") == "shown"
+
+
+def passed(said: dict[str, Any], data: dict[str, Any]) -> str:
+    try:
+        Event.objects.create(**said, data=data)
+    except IntegrityError:
+        return "refused"
+    return "shown"
