@@ -1,5 +1,7 @@
 """A real worker on a test's database: its supervisor, its cluster, and what a test does to them."""
 
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -21,13 +23,13 @@ START_S = 120
 SIZE = 6
 
 
-def until(met: Callable[[], object], *, seconds: float = 60, what: str = "it") -> None:
+def until(met: Callable[[], object], *, seconds: float = 60, what: str = "it", every_s: float = 0.02) -> None:
     """Wait until it is so; fails the test where it does not become so in time."""
     end = time.monotonic() + seconds
     while not met():
         if time.monotonic() > end:
             pytest.fail(f"{what} did not come about within {seconds:g} s.")
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 def last_beat() -> datetime | None:
@@ -91,6 +93,13 @@ class Worker:
         """Wait for a beat after this moment."""
         before = last_beat()
         until(lambda: last_beat() != before, seconds=seconds, what="Another beat")
+
+    def lose_cluster(self) -> None:
+        """Kill the process group of its cluster, hands and all; the supervisor begins another one."""
+        until(lambda: self.main is not None, what="A cluster")
+        everything = self.cluster()
+        os.killpg(everything[0].pid, signal.SIGKILL)
+        gone(everything[1:])
 
     def kill(self) -> None:
         """End all of it at once, as a power cut does: supervisor and cluster."""

@@ -14,7 +14,7 @@ from ledger.models import Operation
 from ledger.rules.errors import TieoutError
 from tests.databases import Database
 
-WAIT_S = 20
+WAIT_S = 60
 Act = Callable[[], str]
 T = TypeVar("T")
 

@@ -45,7 +45,7 @@ ATTEMPTS = (
         (ATTEMPTS, {"key": "'another'"}, "key stays while any attempt is in doubt"),
     ],
 )
-def test_one_of_many_rows_is_refused_as_it_would_be_alone(
+def test_48_one_of_many_rows_is_refused_as_it_would_be_alone(
     sql: Asked, statement: str, wrong: dict[str, str], words: str
 ) -> None:
     kind = make.kind("many.rows", retry={"attempts": 1})

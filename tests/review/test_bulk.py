@@ -7,14 +7,12 @@
 | a check finds two records of one                | it stops before anything is sent                         |
 | cancelled while a permit can still be undone    | called back: nothing is sent, what is left stays left    |
 | its sum is above the limit                      | a second person, who is never its maker, by any way      |
-| workers are killed, again and again             | each item is looked up and counted once                  |
 """
 
 import re
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -37,10 +35,9 @@ from review.models import Bulk
 from tests import stories
 from tests.databases import Clock
 from tests.people import browser_of, person
-from tests.processes import Spawn
 from tests.sandboxes import Sandbox
 from tests.stories import Durban
-from tests.workers import Worker, one_round, until
+from tests.workers import one_round
 
 FAST = 60_000
 LIMITED = {"due": "4h", "four_eyes_above": {"ZAR": "2000.00"}}
@@ -301,7 +298,7 @@ def test_what_goes_out_and_is_lost_again_stops_it_and_its_pace_holds(
     assert durban.again(made[0]).state == State.UNCERTAIN
 
 
-def test_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
+def test_44_above_the_limit_it_takes_a_second_person_who_is_never_its_maker(
     durban: Durban, sandbox: Sandbox
 ) -> None:
     """Known failures 44 and 45: self-approval in bulk; two approvers at once."""
@@ -350,7 +347,9 @@ def refused(change: Callable[..., object], *values: Any, says: str = "", **named
         change(*values, **named)
 
 
-def test_the_database_keeps_the_list_the_counts_and_the_first_five(durban: Durban) -> None:
+def test_48_the_list_and_its_counts_are_kept_and_a_bulk_move_wants_its_event(
+    durban: Durban,
+) -> None:
     made = lost(durban, *range(2, 9))
     bulk, other = started(frozen(Action.CHECK, *made[:6])), frozen(Action.CHECK, made[6])
     item = bulk.items.get(number=6)
@@ -394,49 +393,6 @@ def test_the_database_keeps_the_list_the_counts_and_the_first_five(durban: Durba
     assert list(Bulk.objects.all()) == [bulk], "nobody confirmed the other one"
 
 
-HAND = "import django; django.setup(); from review.bulk.running import carry_on\nwhile True: carry_on({})"
-"""A worker's hand that is at nothing but one bulk action."""
-
-
-def cancelled(durban: Durban, count: int) -> list[Operation]:
-    """Operations that were cancelled before they were sent: all alike, and nowhere to be found."""
-    operation = durban.invoiced(2)
-    actions.cancel(operation.pk, actor="ann", reason="Not wanted.", command_id=uuid.uuid4())
-    durban.has_thousands_alike(count - 1, state=State.FAILED)
-    return list(Operation.objects.filter(state=State.FAILED))
-
-
-def is_whole(bulk: Bulk) -> None:
-    """Every item is verified, by one look-up of its own operation."""
-    counts = counting.counts(bulk)
-    assert (counts.verified, counts.left, counts.frozen) == (bulk.frozen, 0, bulk.frozen)
-    looks = Event.objects.filter(kind="looked", reason__contains=f"bulk action {bulk.pk}, item")
-    assert looks.count() == looks.values("operation").distinct().count() == bulk.frozen
-    assert bulk.items.filter(seen__operation=F("operation")).count() == bulk.frozen
-
-
-def progress(bulk: Bulk, part: float) -> Callable[[], bool]:
-    verified, last = bulk.items.filter(outcome="verified").order_by("number"), int(part * bulk.frozen)
-    return lambda: verified[last : last + 1].exists()
-
-
-def test_whoever_is_killed_at_it_leaves_nothing_half_done_or_done_twice(
-    durban: Durban, spawn: Spawn, sandbox: Sandbox
-) -> None:
-    bulk = started(frozen(Action.CHECK, *cancelled(durban, 500)))
-    durban.clock.advance(11)
-    for part, count in ((0.1, 2), (0.3, 1), (0.6, 1)):
-        hands = [spawn(f"hand {part} {n}", "-c", HAND.format(bulk.pk)) for n in range(count)]
-        until(progress(bulk, part), seconds=600, what="Progress")
-        for hand in hands:
-            hand.kill()
-            hand.wait()
-        assert counting.counts(bulk).ties
-    until(lambda: running.carry_on(bulk.pk, within_s=600), what="The turn of who was killed")
-    assert Bulk.objects.get().status == "done"
-    is_whole(bulk)
-
-
 def test_whoever_ends_between_a_check_and_its_note_asks_no_second_time_and_one_is_at_it_at_once(
     durban: Durban,
 ) -> None:
@@ -456,56 +412,3 @@ def test_whoever_ends_between_a_check_and_its_note_asks_no_second_time_and_one_i
         assert not running.carry_on(bulk.pk), "another process is at it"
         other.execute("SELECT pg_advisory_unlock(%s, %s)", [running.PLACE, bulk.pk])
     assert on(bulk) == {"verified": 1} and looks.count() == 1
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("size", [500, 20_000])
-def test_the_worker_is_killed_again_and_again_and_goes_on(
-    durban: Durban, spawn: Spawn, sandbox: Sandbox, size: int
-) -> None:
-    bulk = started(frozen(Action.CHECK, *cancelled(durban, size)))
-    durban.clock.advance(11)
-    for part in (0.1, 0.2, 0.4, 0.6, 0.8):
-        worker = Worker.started(spawn)
-        until(progress(bulk, part), seconds=size, what="Progress")
-        worker.kill()
-        assert counting.counts(bulk).ties
-    Worker.started(spawn)
-    until(lambda: Bulk.objects.get(pk=bulk.pk).status == "done", seconds=size, what="Its end")
-    is_whole(bulk)
-
-
-@pytest.mark.long
-def test_hundreds_that_were_lost_are_sent_once_whatever_is_killed(
-    durban: Durban, spawn: Spawn, sandbox: Sandbox
-) -> None:
-    made = lost(durban, *range(2, 502))
-    bulk = started(frozen(Action.SEND_AGAIN, *made))
-    durban.clock.advance(11)
-    for part in (0.02, 0.3, 0.6):
-        worker = Worker.started(spawn)
-        until(pressed_on(bulk, progress(bulk, part)), seconds=1200, what="Progress")
-        worker.kill()
-        assert counting.counts(bulk).ties
-        durban.clock.advance(31)  # what was being sent is looked up
-    Worker.started(spawn)
-    until(
-        pressed_on(bulk, lambda: Bulk.objects.get(pk=bulk.pk).status == "done"), seconds=1200, what="Its end"
-    )
-    counts = counting.counts(bulk)
-    assert (bulk.frozen, counts.left) == (500, 0) and counts.ties and counts.verified > 450
-    assert {sandbox.effects(one.key) for one in made} <= {0, 1}
-    seen = bulk.items.filter(outcome="verified").values_list("operation__key", flat=True)
-    assert {sandbox.effects(key) for key in seen} == {1}
-
-
-def pressed_on(bulk: Bulk, met: Callable[[], bool]) -> Callable[[], bool]:
-    """What was killed at its send may have happened, which stops the others: a person looks, and goes on."""
-
-    def there() -> bool:
-        if not met() and Bulk.objects.get(pk=bulk.pk).status == "stopped":
-            with suppress(NotNow):  # it ended meanwhile
-                said(bulk, commanding.resume)
-        return met()
-
-    return there

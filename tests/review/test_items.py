@@ -108,7 +108,7 @@ def fill(database: Database, count: int, type_id: int) -> None:
 
 
 @pytest.mark.parametrize("chosen", [Filter(), Filter(found="absent"), Filter(currency="EUR")])
-def test_by_shells_the_order_is_the_same_as_by_sorting(durban: stories.Durban, chosen: Filter) -> None:
+def test_40_by_shells_the_order_is_the_same_as_by_sorting(durban: stories.Durban, chosen: Filter) -> None:
     fill(durban.clock.database, 700, durban.invoice.pk)
     scale = Scale({"EUR": 21.3, "JPY": 0.12}, {durban.invoice.pk: 50.0, durban.reminder.pk: 7.5})
     at = durban.clock.now()

@@ -270,7 +270,7 @@ def test_what_waits_for_its_turn_is_looked_through_a_piece_at_a_time(
     assert "Order 1" in searched and "number " not in searched.partition("</nav>")[2].partition("</nav>")[0]
 
 
-def test_a_million_that_wait_are_not_read_for_the_list(
+def test_40_a_million_that_wait_are_not_read_for_the_list(
     durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durban.invoiced(0)

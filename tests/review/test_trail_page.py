@@ -69,7 +69,7 @@ def test_people_stand_apart_from_software_and_each_filter_narrows(order: Operati
         assert len(told(query)) == count, query
 
 
-def test_long_trails_go_on_and_a_search_says_how_far_it_came(
+def test_40_long_trails_go_on_and_a_search_says_how_far_it_came(
     order: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a fixed number of queries, however many there are (known failure 40)."""
