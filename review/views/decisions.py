@@ -4,15 +4,18 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods
 
 from ledger.models import Operation
 from ledger.rules.errors import TieoutError
 from ledger.rules.leaves import Action
-from review import confirming, deciding
+from ledger.rules.states import State
+from review import access, confirming, deciding, panel, wording
 from review.access import people_only
 from review.forms import (
     NOT_WHOLE,
@@ -23,8 +26,9 @@ from review.forms import (
     ReferenceForm,
     fresh,
 )
+from review.place import Place
 from review.proving import to_prove
-from review.reading import read
+from review.reading import Reading, read
 from review.views.operation import SeeOther, back, context, found, person, words
 
 
@@ -64,10 +68,31 @@ def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
         if form.is_valid():
             refusal = _refused(request, operation, decision, form)
             if not refusal:
-                return SeeOther(reverse("approvals")) if _from_list(request) else back(request, operation)
+                return SeeOther(reverse("approvals")) if _from_list(request) else _onward(request, operation)
         elif "command_id" in form.errors or "approval" in form.errors:
             form, refusal = _empty(decision, operation), NOT_WHOLE
     return _asked(request, operation, decision, form, refusal=refusal)
+
+
+def _onward(request: HttpRequest, operation: Operation) -> HttpResponse:
+    """Open what comes next in the list that it was opened from, at its place, once this one has left it.
+
+    What can be undone, or waits for a second person, stays where it is.
+    """
+    reading = read(found(operation.uid), person(request))
+    place = Place.of(reading.operation, request.GET, reading.now, reader=access.reader(request.user))
+    if place.here or place.key is None or not place.next_url or not _is_closed(reading):
+        return back(request, operation)
+    address = reverse("operation", args=[operation.uid]) + place.carry
+    told = panel.panel(reading).verdict.rstrip(".")
+    link = format_html('<a href="{}">Go back to it</a>', address)
+    messages.success(request, format_html("{}: {}. {}", wording.name(operation), told, link))
+    return SeeOther(place.next_url)
+
+
+def _is_closed(reading: Reading) -> bool:
+    ended = reading.state in (State.COMPLETED, State.FAILED) and reading.case is None
+    return ended and reading.asked is None and not reading.live
 
 
 def _empty(decision: Decision, operation: Operation) -> ReasonForm:

@@ -30,6 +30,7 @@ def find_an_order(hand: Hand) -> None:
     expect(hand.page.locator("main")).to_contain_text(
         re.compile(r"Durban Books holds INV-\d+|confirmed INV-\d+")
     )
+    hand.picture("1-find")
 
 
 def decide_an_uncertain_one(hand: Hand) -> None:
@@ -40,14 +41,18 @@ def decide_an_uncertain_one(hand: Hand) -> None:
     hand.write(REASON, "The customer read it to me on the phone.")
     hand.picture("2-confirm")
     hand.click("Confirm")
-    expect(hand.page.locator("main")).to_have_attribute("data-state", "completed")
+    told = hand.page.get_by_role("status").filter(has_text="Reminder for order 398: Done on a person’s word")
+    expect(told.get_by_role("link", name="Go back to it")).to_be_visible()
+    expect(hand.page.get_by_role("heading", level=1)).not_to_contain_text("398")  # the next one is open
 
 
 def clean_up_duplicates(hand: Hand) -> None:
-    """3: Durban Books holds order 402 twice; four times, as order 471, takes no click more."""
+    """3: Durban Books holds order 402 four times: one is kept, and three go."""
     hand.click("Order 402 · Bluff Hardware")
     hand.click("Check Durban Books now")
     hand.click("Choose one")
+    kept = re.compile("Keep INV-[0-9]+, and reverse three invoices")
+    expect(hand.page.get_by_role("heading", name=kept)).to_be_visible()
     hand.write(REASON, "The older connector repeated it.")
     hand.picture("3-choose-one")
     hand.click("Confirm")
@@ -74,6 +79,7 @@ def ask_a_second_person(hand: Hand) -> None:
     hand.click("Confirm with reference")
     hand.write("Its number in Durban Books", "INV-1110")
     hand.write(REASON, "I see it in their list.")
+    hand.picture("5-above-her-limit")
     hand.click("Confirm")
     expect(hand.page.locator("main")).to_contain_text("bob")
 
@@ -93,6 +99,7 @@ def hand_over(hand: Hand) -> None:
     hand.click("Assign or snooze")
     hand.choose("Person", "bob")
     hand.write("Note (may stay empty)", "They will call you back before five.")
+    hand.picture("7-hand-over")
     hand.click("Assign")
     expect(hand.page.locator("main")).to_contain_text("bob has it")
 

@@ -315,3 +315,25 @@ def test_37_the_queue_is_walked_page_by_page_and_the_place_is_kept(
     expect(mouse).to_have_url(re.compile(rf"state=uncertain&.*place={number[-1]}$"))
     mouse.get_by_role("link", name="Queue, all open, filtered").click()
     expect(mouse).to_have_url(re.compile(r"/queue/\?state=uncertain$"))
+
+
+def test_37_what_is_decided_is_said_and_the_next_one_opens(
+    durban: stories.Durban, lost: Operation, windows: Windows
+) -> None:
+    """With and without script: the same filter, the same place, and a way back."""
+    for order in (901, 902, 903):
+        durban.absent(order)
+    for order, script in ((901, True), (902, False)):
+        page = windows.of("ann", script=script)
+        page.goto("/queue/?view=person&order=age")
+        page.get_by_role("link", name=f"Order {order} · Acme", exact=True).click()
+        page.get_by_text("Other ways to close it").click()
+        page.get_by_role("button", name="It did not happen", exact=True).click()
+        page.get_by_label("Reason, for the trail").fill("Acme wants it no more.")
+        page.get_by_role("button", name="Confirm").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(f"Order {order + 1}")
+        expect(page.locator(".crumbs span.soft")).to_have_text("number 1")
+        expect(page.get_by_role("status").filter(has_text=f"Order {order}: ")).to_be_visible()
+        page.get_by_role("link", name="Go back to it").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text(f"Order {order}")
+        main(page, "failed")

@@ -111,33 +111,50 @@ def test_39_cancel_is_honest_before_the_send_only(durban: stories.Durban) -> Non
     assert "In progress: its answer is expected by" in close(running, "cancel").content.decode()
 
 
-def test_a_decision_leads_on_to_the_next_of_the_same_filter(durban: stories.Durban) -> None:
-    """Known failure 37: the filter, the page and the place were lost."""
+def listed(operation: Operation, address: str) -> str:
+    """What the queue's link to it carries along."""
+    queue = unescape(browser_of("ann").get(address).content.decode())
+    return queue.partition(f'href="/operations/{operation.uid}/')[2].partition('"')[0]
+
+
+def test_37_after_an_action_the_next_item_opens_in_the_same_filter_at_the_same_place(
+    durban: stories.Durban,
+) -> None:
+    """The filter, the page and the place were lost: all of it stands in one address."""
     first, second, third = (durban.absent(order) for order in (1, 2, 3))
-    ann = browser_of("ann")
-    queue = unescape(ann.get("/queue/?view=person&order=age").content.decode())
-    query = queue.partition(f'href="/operations/{second.uid}/')[2].partition('"')[0]
+    query = listed(second, "/queue/?view=person&order=age")
     assert query.startswith("?view=person&order=age&") and query.endswith("&place=2")
     form = {"reason": "Nobody wants it.", "command_id": str(uuid.uuid4())}
+    ann = browser_of("ann")
     response = ann.post(f"/operations/{second.uid}/did-not-happen/{query}", form, follow=True)
+    ((address, status),) = response.redirect_chain
+    assert status == 303 and address.startswith(f"/operations/{third.uid}/?view=person&order=age&")
+    assert address.endswith("&place=2"), "it stands where the one that was decided stood"
     shown = unescape(response.content.decode())
-    assert response.redirect_chain == [(f"/operations/{second.uid}/{query}", 303)]
+    said = re.search(r'role="status">([^<]+)<a href="([^"]+)">Go back to it</a>', shown)
+    assert said is not None and said[1].startswith("Order 2: ")
+    assert "number 2" in shown and f'rel="prev" href="/operations/{first.uid}/?view=person' in shown
+    assert "Go back to it" not in unescape(ann.get(address).content.decode()), "said once"
+    back = unescape(ann.get(said[2]).content.decode())
+    assert "no longer in this list" in back and "Next in the queue" in back
     for way, other, place in (("next", third, 2), ("prev", first, 1)):
-        there = shown.partition(f'rel="{way}" href="/operations/{other.uid}/?view=person&order=age&')[2]
+        there = back.partition(f'rel="{way}" href="/operations/{other.uid}/?view=person&order=age&')[2]
         assert there.partition('"')[0].endswith(f"&place={place}")
-    assert "no longer in this list" in shown
-    assert "Next in the queue" in shown
 
 
-def test_37_after_an_action_the_filter_stays_and_the_next_one_is_offered(durban: stories.Durban) -> None:
-    """The way to it, the action and what follows all stand in one address."""
-    first, second = (durban.looked(durban.absent(order), stories.ABSENT, actor="ann") for order in (483, 484))
-    ann, query = browser_of("ann"), "?view=person&place=1"
-    form = {"reason": "Acme has cancelled it.", "command_id": str(uuid.uuid4())}
-    answer = ann.post(f"/operations/{first.uid}/did-not-happen/{query}", form)
-    assert (answer.status_code, answer["Location"]) == (303, f"/operations/{first.uid}/{query}")
-    page = ann.get(answer["Location"]).content.decode()
-    found = re.search(r'rel="next" href="/operations/([^/]+)/\?([^"]+)"', page)
-    assert found is not None
-    assert (found[1], "view=person" in found[2]) == (str(second.uid), True)
-    assert 'href="/queue/?view=person"' in page
+def test_37_what_is_not_finished_or_the_last_of_its_list_stays_where_it_is(durban: stories.Durban) -> None:
+    durban.invoice.review = {"due": "4h", "four_eyes_above": {"ZAR": "10000.00"}}
+    durban.invoice.save(update_fields=["review"])
+    above, last = durban.blind(318, "18400.00"), durban.blind(319, "10.00")
+    ann, form = browser_of("ann"), {"reason": "I see it there.", "reference": "INV-7"}
+
+    def sent(operation: Operation) -> str:
+        query = listed(operation, "/queue/?view=person&order=age")
+        way = f"/operations/{operation.uid}/confirm-with-reference/{query}"
+        answer = ann.post(way, {**form, "command_id": str(uuid.uuid4())})
+        return str(answer["Location"]).partition("?")[0]
+
+    assert sent(above) == f"/operations/{above.uid}/", "it waits for a second person"
+    assert sent(last) == f"/operations/{last.uid}/", "nothing comes after it"
+    bare = durban.absent(4)
+    assert close(bare, "did-not-happen")["Location"] == f"/operations/{bare.uid}/", "it came from no list"
