@@ -32,7 +32,6 @@ FAULTS: list[Fault] = [
     (comparing, "CLASSIFY", "AND r.id <> ALL(%(in_part)s) THEN", "THEN"),
     (comparing, "CLASSIFY", "r.reference ~ %(reserved)s", "false"),
     (comparing, "LINK", "d.external_id = o.destination_reference", "false"),
-    (marking, "LINK", "fits.told = 1", "fits.told >= 0"),
     (marking, "LINK", "min(id) FILTER (WHERE told)", "max(id)"),
     (comparing, "CLASSIFY", "WHEN r.operation_id IS NULL AND r.why <> '' THEN '{AMBIGUOUS}'\n    WHEN r.place > 1 THEN '{DUPLICATE}'", "WHEN r.place > 1 THEN '{DUPLICATE}'\n    WHEN r.operation_id IS NULL AND r.why <> '' THEN '{AMBIGUOUS}'"),
     (comparing, "STAGE_LEDGER", "o.accepted_at > clock.grace_from", "o.accepted_at >= clock.grace_from"),
