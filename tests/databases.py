@@ -6,6 +6,7 @@ import hmac
 import itertools
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from config.cluster import SUPERUSER
 from tests import migrated
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "4GB"}
+END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+ENDING_S = 1
 SALT = b"of the tests"
 ROLES = (postgres.APP, postgres.OWNER, SUPERUSER)
 
@@ -168,7 +171,14 @@ class Template:
             with self.blocker.unblock(), self.used(clone):
                 yield clone
         finally:
-            self.power.execute(f"DROP DATABASE {clone.name} WITH (FORCE)".encode())
+            self._drop(clone)
+
+    def _drop(self, clone: Database) -> None:
+        # A backend that ends is counted until it has, and then DROP sleeps for a tenth of a second.
+        until = time.monotonic() + ENDING_S
+        while self.power.execute(END_ALL, [clone.name]).rowcount and time.monotonic() < until:
+            time.sleep(0.002)
+        self.power.execute(f"DROP DATABASE {clone.name} WITH (FORCE)".encode())
 
     @contextmanager
     def used(self, database: Database) -> Iterator[None]:

@@ -3,7 +3,8 @@
 import pytest
 
 SAME_ON_EACH = (
-    # Browsers, clients and recipes ask the same server the same things.
+    # Browsers, clients, recipes and the bench ask the same server the same things.
+    "tests/bench/",
     "tests/browser/",
     "tests/callers/",
     "tests/recipes/",
@@ -14,6 +15,7 @@ SAME_ON_EACH = (
     "tests/ledger/test_issue_key.py",
     "tests/ledger/test_question_bodies.py",
     "tests/ledger/test_request_limits.py",
+    "tests/ledger/test_slow_bodies.py",
     "tests/ledger/test_token_life.py",
     # What destinations answer, and what is made of it: connectors, presets, drills.
     "tests/ledger/test_drill",

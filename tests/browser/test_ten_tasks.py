@@ -3,14 +3,11 @@
 import re
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from config.environment import ROOT
 from tests.browser.hands import Hand
 from tests.demos import Demo
-
-pytestmark = pytest.mark.database
 
 MOST_CLICKS = 5
 SOON_MS = 120_000

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.request
 from collections import defaultdict
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from django.db import DatabaseError, connection, connections, transaction
 from psycopg.conninfo import conninfo_to_dict
 
 from config.environment import ROOT
-from tests.databases import ROLES, Clock, Database
+from tests.databases import ROLES, Clock, Database, Template
 from tests.processes import Manage, Server
 
 
@@ -55,6 +56,14 @@ def test_each_role_signs_in_after_one_round_and_with_its_own_password_alone(data
             "SELECT rolname, split_part(rolpassword, ':', 1) FROM pg_authid WHERE rolcanlogin"
         )
         assert dict(kept) == dict.fromkeys(ROLES, "SCRAM-SHA-256$1")
+
+
+def test_a_copy_is_dropped_even_while_others_work_in_it(template: Template) -> None:
+    with template.clone("worked_in") as copy:
+        other = psycopg.connect(copy.app_url)
+    with closing(other), pytest.raises(psycopg.OperationalError):
+        other.execute("SELECT 1")
+    assert template.power.execute("SELECT FROM pg_database WHERE datname = 'worked_in'").rowcount == 0
 
 
 @pytest.mark.parametrize("turn", [1, 2])
