@@ -54,7 +54,7 @@ check: $(DEVELOPMENT)
 # BENCH="--readme" prints the README's tables; --help names the rest.
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m tests.bench $(BENCH)
-	$(BIN)/python -m tests.bench.console
+	$(BIN)/python -m tests.bench.console $(filter --readme --help,$(BENCH))
 
 # Adds to docs/api-v1.json what is new in the API; refuses to take anything back.
 promise: $(DEVELOPMENT)

@@ -3,12 +3,13 @@
 from typing import Protocol
 
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import QuerySet
 
 from ledger.rules.actors import is_software
 from ledger.rules.second_person import Asker
 from reconcile.proposals import roles
 from review import access
+from review.built import built
 
 
 class Asked(Protocol):
@@ -37,15 +38,19 @@ def why_not(asked_by: Asker, person: User) -> str:
     return asked_by.why_not(person.get_username()) or lacks
 
 
+@built
+def _others(asking: int) -> QuerySet[User, tuple[str, list[str] | None]]:
+    others = roles.having(roles.APPROVER).exclude(pk=asking).order_by("username")
+    return others.values_list("username", "limit__entities")
+
+
 def second_person(asking: User, entity: str = "") -> str:
     """Name who else could agree: "bob or another approver"; says so where nobody could.
 
     Of those who are limited, only who sees the entity that is named.
     """
-    others = roles.having(roles.APPROVER).exclude(pk=asking.pk)
-    if entity:
-        others = others.filter(Q(limit=None) | Q(limit__entities__contains=[entity]))
-    names = list(others.order_by("username").values_list("username", flat=True).distinct()[:2])
+    seeing = (name for name, limit in _others(asking.pk) if not entity or limit is None or entity in limit)
+    names = list(dict.fromkeys(seeing))[:2]
     if not names:
         return "another approver, and nobody else has that role yet"
     return f"{names[0]} or another approver" if len(names) > 1 else names[0]

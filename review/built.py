@@ -61,6 +61,7 @@ def _once(asked: Callable[..., QuerySet[Any, Row]], given: tuple[Any, ...]) -> Q
     sql, values = compiler.as_sql()
     own = {name: value for name, value in vars(compiler).items() if name not in _OF_ONE}
     places = [(at, stand_ins.index(value)) for at, value in enumerate(values) if value in stand_ins]
+    assert {place for _, place in places} == {*range(len(given))}, "what is given stands in it as it is"
     query: Any = rows.query
     query.__class__, query.kept = _Query, (sql, values, places, own)
     return rows
@@ -86,6 +87,13 @@ class _Compiler(SQLCompiler):
     """Django's own, which reads rows as it was when it wrote their statement."""
 
     query: _Query
+
+    def get_converters(self, expressions: Any) -> Any:
+        """Return what makes values of columns, which is the statement's, too."""
+        own = self.query.kept[-1]
+        if "converters" not in own:
+            own["converters"] = super().get_converters(expressions)
+        return own["converters"]
 
     def as_sql(self, with_limits: bool = True, with_col_aliases: bool = False) -> Any:  # noqa: FBT001, FBT002
         """Return the statement and its values."""

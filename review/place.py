@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Self
 from urllib.parse import parse_qsl, quote_plus
 
 from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from ledger.models import Operation
 from review import cursors, queue
@@ -53,15 +56,16 @@ class Place:
         number = int(given) if given.isascii() and given.isdecimal() and len(given) < 10 else 0
         return cls(chosen, at, key, number, here, *rows)
 
-    @property
+    @cached_property
     def carry(self) -> str:
         """Return what every link of the page carries along, with its question mark."""
         return carry(self.filter, self.at, self.key, self.number)
 
-    @property
-    def fields(self) -> list[tuple[str, str]]:
-        """Return the same for a form that asks by GET."""
-        return parse_qsl(self.carry.removeprefix("?"))
+    @cached_property
+    def fields(self) -> SafeString:
+        """Return the same for a form that asks by GET; a page has a form for each button."""
+        carried = parse_qsl(self.carry.removeprefix("?"))
+        return format_html_join("", '<input type="hidden" name="{}" value="{}">', carried)
 
     @property
     def back(self) -> str:

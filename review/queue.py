@@ -87,8 +87,10 @@ class Queue:
     @cached_property
     def order(self) -> Order:
         """The order of the items."""
-        name = self.chosen.order
-        few = name in STORED or estimate(self.items, counts=bool(self.chosen.text)) <= FEW
+        name, chosen = self.chosen.order, self.chosen
+        # Where next to nothing is left out, what is first is read first, however much there is.
+        left_out = chosen.narrowed or chosen.view != "open"
+        few = name in STORED or (left_out and estimate(self.items, counts=bool(chosen.text)) <= FEW)
         return Order(name, seconds(self.at), self.scale, few, self.chosen.currency)
 
     @cached_property

@@ -75,8 +75,13 @@ class Order:
 
     def key(self, items: QuerySet[Item]) -> Cursor | None:
         """Return the key of the one item there is; None where there is none."""
-        found = self.ranked(items).values_list("rank", "pk", "operation").first()
-        return Cursor("i", *found) if found else None
+        stored = STORED.get(self.name, "since_s")
+        columns = "pk", "operation", stored, "size", "currency", "operation_type"
+        for pk, operation, at_s, size, currency, kind in items.values_list(*columns)[:1]:
+            weight = max(size * self.scale.weight(currency, kind), LEAST)
+            rank = at_s if self.name in STORED else -1.0 * weight * (self.at_s - at_s)
+            return Cursor("i", rank, pk, operation)
+        return None
 
     def page(
         self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool = False, length: int

@@ -24,7 +24,7 @@ class Middleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer a request in its reader's zone."""
-        with instants.read_in(partial(of, request)):
+        with instants.read_in(cache(partial(of, request))):
             return self.get_response(request)
 
 

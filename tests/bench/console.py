@@ -5,13 +5,15 @@ kind in turn, and directly before each one a bare page, so that a busy machine h
 once and kept on disk, as long as the schema is the same; an older one goes when another is made.
 """
 
+import argparse
 import os
+import platform
 import shutil
-import sys
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -75,18 +77,19 @@ def _filled(folder: Path, owner_url: str) -> int:
     import psycopg
 
     from config.cluster import SUPERUSER
-    from ledger.models import Operation
+    from ledger.models import Operation, OperationType
     from tests import factories
 
-    if not Operation.objects.exists():
-        for number in range(6):
-            name = f"bench.{number}"
+    for number in range(6):
+        if not OperationType.objects.filter(name=(name := f"bench.{number}")).exists():
             factories.kind(name, destination=factories.destination("books" if number < 4 else "mailroom"))
+    power = postgres.url(folder, role=SUPERUSER, database=postgres.DATABASE)
+    if not Operation.objects.exists():
         statements = Path(__file__).with_name("million.sql").read_text()
-        power = postgres.url(folder, role=SUPERUSER, database=postgres.DATABASE)
-        with psycopg.connect(power, autocommit=True) as connection:
-            connection.execute((statements.replace("%(often)s", "70")).encode())
-            connection.execute("VACUUM ANALYZE")
+        with psycopg.connect(power) as connection:  # all of it or nothing
+            connection.execute(statements.replace("%(often)s", "70").encode())
+    with psycopg.connect(power, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")  # also where one was killed before it
     return 70
 
 
@@ -183,17 +186,55 @@ def kept() -> Path:
     return folder
 
 
-def told(found: dict[str, list[float]]) -> str:
+def told(found: dict[str, list[float]], *, rounds: int) -> str:
     """Write the figures for a terminal."""
     rows = [f"{'':40}{'median ms':>10}{'p95 ms':>10}{'medians':>10}{'p95s':>8}  by a bare page"]
     rows += [
         f"{name:40}{mid:10.1f}{most:10.1f}{by:10.2f}{by_most:8.2f}"
         for name, (mid, most, by, by_most) in found.items()
     ]
-    return "\n".join(["A million operations, a hundred thousand open, in process", *rows])
+    return "\n".join([about(rounds), *rows])
+
+
+def readme(found: dict[str, list[float]], *, rounds: int) -> str:
+    """Write the table for the README, as `python -m tests.bench.console --readme` prints it."""
+    head = "| | median ms | 95th of a hundred, ms | median by a bare page | 95ths by a bare page |"
+    rows = [
+        f"| {name} | {mid:.1f} | {most:.1f} | {by:.2f} | {by_most:.2f} |"
+        for name, (mid, most, by, by_most) in found.items()
+    ]
+    return "\n".join([about(rounds), "", head, "|---|---:|---:|---:|---:|", *rows])
+
+
+def about(rounds: int) -> str:
+    """Say what was measured, where and how."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        version = cursor.connection.info.server_version // 10000
+    where = f"{os.cpu_count()} cores, PostgreSQL {version}"
+    return (
+        f"A million operations, a hundred thousand of them open, in process. {where}, "
+        f"Python {platform.python_version()}; {rounds} interleaved rounds, on {datetime.now(UTC).date()}."
+    )
+
+
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.console", description=__doc__)
+    parser.add_argument(
+        "rounds", type=int, nargs="?", default=ROUNDS, help="how often each page is asked for"
+    )
+    parser.add_argument("--readme", action="store_true", help="print the table for the README")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure as the command line asks."""
+    asked = _asked()
+    with million(Path(os.environ["BENCH_FOLDER"]) if "BENCH_FOLDER" in os.environ else kept()) as often:
+        found = measured(often, rounds=asked.rounds)
+        print((readme if asked.readme else told)(found, rounds=asked.rounds))
 
 
 if __name__ == "__main__":
-    with million(Path(os.environ["BENCH_FOLDER"]) if "BENCH_FOLDER" in os.environ else kept()) as often:
-        found = measured(often, rounds=int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
-        print(told(found))
+    main()

@@ -1,6 +1,9 @@
 """The bench works: a few operations of each kind, each figure beside its floor. No time is judged."""
 
-from tests.bench import table
+import subprocess
+import sys
+
+from tests.bench import console, table
 from tests.bench.cells import Cell, ratio, turned
 from tests.bench.place import Place
 from tests.bench.run import bench
@@ -41,3 +44,16 @@ def test_each_round_begins_elsewhere_and_keeps_what_belongs_together() -> None:
     assert all(sorted(map(str, one)) == sorted(map(str, cells)) for one in rounds)
     assert len({one[0] for one in rounds}) > 1
     assert all([cell.mix for cell in one] == ["new"] * 3 + ["snapshot"] * 2 for one in rounds)
+
+
+def test_the_console_is_told_on_a_terminal_and_as_the_readmes_table(database: Database) -> None:
+    found = {"a bare page": [16.0, 18.0, 1.0, 1.0], "all open": [24.04, 30.06, 1.5, 1.67]}
+    assert "all open                                      24.0      30.1      1.50    1.67" in console.told(
+        found, rounds=20
+    )
+    page = console.readme(found, rounds=20)
+    assert "| all open | 24.0 | 30.1 | 1.50 | 1.67 |" in page and "; 20 interleaved rounds, on 20" in page
+    asked = subprocess.run(
+        [sys.executable, "-m", "tests.bench.console", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "--readme" in asked.stdout and "beside a bare page" in asked.stdout

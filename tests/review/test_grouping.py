@@ -95,4 +95,4 @@ def test_groups_cost_the_same_queries_however_much_there_is(durban: stories.Durb
         counts.append(len(queries))
         if time == 1:
             durban.every_state()
-    assert counts[0] == counts[1] <= 13, queries.captured_queries
+    assert counts[0] == counts[1] <= 12, queries.captured_queries

@@ -30,7 +30,7 @@ from review.cursors import Cursor
 from review.filters import VIEWS, Filter, Reader
 from review.models import Item
 from review.queue import Queue
-from review.ranked import Scale
+from review.ranked import STORED, Scale
 from tests import stories
 from tests.databases import Database
 from tests.ledger.sessions import in_thread, until_somebody_waits
@@ -124,6 +124,9 @@ def test_40_by_shells_the_order_is_the_same_as_by_sorting(durban: stories.Durban
             last = page[-1]
         assert met == rows
     for number in range(0, len(whole), 11):
+        own = items.filter(pk=whole[number].pk)
+        for by in (order, *(replace(order, name=name, few=True) for name in STORED)):
+            assert by.key(own) == next(iter(by.page(own, None, length=1)))
         assert shells.page(items, whole[number], length=3) == whole[number + 1 : number + 4]
 
 
