@@ -45,7 +45,14 @@ def keep(person: User, *, name: str, address: str, shared: bool) -> SavedView:
             User.objects.select_for_update().get(pk=person.pk)  # counted and kept by one at a time
             if SavedView.objects.filter(person=person).count() >= MOST:
                 raise Malformed(f"You keep {MOST} views already: delete one first.")
-            return SavedView.objects.create(person=person, name=name, address=tidy(address), shared=shared)
+            saw = access.entities(person)
+            return SavedView.objects.create(
+                person=person,
+                name=name,
+                address=tidy(address),
+                shared=shared,
+                entities=None if saw is None else sorted(saw),
+            )
     except IntegrityError:
         raise Malformed(f"You have a view called “{name}” already: choose another name.") from None
 
@@ -62,8 +69,8 @@ def forget(person: User, uid: uuid.UUID) -> str:
 def listed(person: User, chosen: Filter) -> list[Kept]:
     """Return a person's views and those that are shared, in the order of their names; one query.
 
-    Who is limited to legal entities is shown none that names another, and none of who sees another: its name,
-    its words and its team may tell of that.
+    Who is limited to legal entities is shown none that names another, and none whose maker saw another as it
+    was made, whatever they see now: its name, its words and its team may tell of that.
     """
     here = sight.present()
     return [
@@ -71,19 +78,18 @@ def listed(person: User, chosen: Filter) -> list[Kept]:
         for one in _shown_to(person.pk)
         if here is None
         or one.person_id == person.pk
-        or (_seen_by(here, one.person) and _names_none_but(here, one.address))
+        or (_saw_no_more(here, one) and _names_none_but(here, one.address))
     ]
 
 
 @built
 def _shown_to(person: int) -> QuerySet[SavedView]:
-    return SavedView.objects.filter(Q(person=person) | Q(shared=True)).select_related("person__limit")
+    return SavedView.objects.filter(Q(person=person) | Q(shared=True))
 
 
-def _seen_by(here: sight.Sight, maker: User) -> bool:
-    """Say whether all that this person sees is seen here; their limit counts, not a term as an auditor."""
-    limit = getattr(maker, "limit", None)
-    return limit is not None and frozenset(limit.entities) <= (here.entities or frozenset())
+def _saw_no_more(here: sight.Sight, view: SavedView) -> bool:
+    """Say whether all that its maker saw as they made it is seen here."""
+    return view.entities is not None and frozenset(view.entities) <= (here.entities or frozenset())
 
 
 def _names_none_but(here: sight.Sight, address: str) -> bool:

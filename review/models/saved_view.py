@@ -19,6 +19,8 @@ class SavedView(models.Model):
     """Its query, without what is the default."""
     shared = models.BooleanField(default=False)
     """Everybody sees it."""
+    entities = models.JSONField(null=True)
+    """The legal entities that its maker saw as they made it; None: all."""
     made_at = models.DateTimeField(db_default=TieoutNow())
 
     class Meta:

@@ -1,5 +1,6 @@
 """Whose a row is, on the pages: taken from the queue, filtered by, put off, handed over; and remarks."""
 
+import html
 import re
 import uuid
 from collections.abc import Mapping
@@ -121,6 +122,21 @@ def test_all_that_somebody_has_is_handed_over_with_a_note(durban: stories.Durban
     assert "1 handed over to bob." in page(ann, "/hand-over/", mine), "one may hand over one's own"
     trail = page(ann, f"/operations/{cases[0].operation.uid}/")  # type: ignore[union-attr]
     assert "handed it over to bob." in trail and "Ann is away." in trail
+
+
+def test_an_operations_page_leads_to_handing_over_that_one_by_an_address_of_its_own(
+    durban: stories.Durban,
+) -> None:
+    one, other = durban.absent(483), durban.absent(484)
+    bob = browser_of("bob")
+    assert "Hand over</a>" not in page(bob, f"/operations/{one.uid}/"), "nobody has it yet"
+    for operation in (one, other):
+        actions.assign(of(operation).uid, actor="bob", to="ann")
+    link = re.search(r'href="(/hand-over/[^"]+)">Hand over</a>', page(bob, f"/operations/{one.uid}/"))
+    assert link is not None
+    shown = page(bob, html.unescape(link[1]))
+    assert re.findall(r'name="chosen" value="([^"]+)" checked', shown) == [str(of(one).uid)]
+    assert f'value="{of(other).uid}"' in shown, "the others stand there, too"
 
 
 def test_a_comment_stands_in_the_timeline_and_decides_nothing(durban: stories.Durban) -> None:

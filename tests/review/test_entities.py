@@ -200,6 +200,21 @@ def test_a_view_is_shared_with_who_sees_all_that_its_maker_saw(durban: stories.D
         assert ("text=acme" in told) is (name == "ann"), name
 
 
+def test_a_view_of_who_was_limited_later_is_shared_as_they_saw_then(durban: stories.Durban) -> None:
+    """Its name may tell of what its maker saw; what it finds is the reader's own, whoever made it."""
+    billed(durban, 7)
+    durban.absent(483)
+    saved.keep(person("ada"), name="Acme and Cape", address="text=acme", shared=True)
+    limited("ada", CAPE)
+    limited("kim", CAPE)
+    assert "Acme and Cape" not in html.unescape(read("kim", "/queue/"))
+    assert "Acme and Cape" in html.unescape(read("ann", "/queue/"))
+    own = html.unescape(read("ada", "/queue/?text=acme"))
+    assert "Acme and Cape" in own and "Order 483" not in own, "her own view, by her sight of now"
+    saved.keep(person("ada"), name="Late at the Cape", address="view=late", shared=True)
+    assert "Late at the Cape" in html.unescape(read("kim", "/queue/"))
+
+
 def test_groups_and_what_is_done_with_many_hold_what_is_seen_alone(durban: stories.Durban) -> None:
     """All of a filter, or rows that were ticked: another entity's neither counts nor is taken along."""
     own = billed(durban, 7)
