@@ -64,3 +64,80 @@ CREATE TRIGGER run_stays BEFORE DELETE ON reconcile_run FOR EACH ROW
 CREATE TRIGGER run_no_truncate BEFORE TRUNCATE ON reconcile_run
     FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
 """
+
+STAGED = """
+-- A run begins at its beginning, goes step by step, and is done by who has it, with what it has staged.
+CREATE FUNCTION reconcile_run_walks() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.state <> 'running' OR NEW.step <> 'listing' THEN
+            RAISE EXCEPTION 'a run begins at its beginning' USING ERRCODE = 'check_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF OLD.step <> NEW.step AND (OLD.step, NEW.step) NOT IN (
+        ('listing', 'comparing'), ('comparing', 'settling'), ('comparing', 'listing')
+    ) THEN
+        RAISE EXCEPTION 'a run goes step by step' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.state = 'done' AND OLD.state = 'running' THEN
+        IF OLD.step <> 'settling' OR OLD.lease_until <= tieout_now() THEN
+            RAISE EXCEPTION 'a run is done by who has it, once it has settled'
+                USING ERRCODE = 'check_violation';
+        END IF;
+        IF EXISTS (
+            SELECT FROM (
+                SELECT item_class, count(*) AS items FROM reconcile_record
+                WHERE run_id = NEW.id AND item_class NOT IN ('matched', 'in_flight', 'out_of_scope')
+                GROUP BY 1
+            ) AS staged FULL JOIN (
+                SELECT item_class, sum(items) AS items FROM reconcile_finding WHERE run_id = NEW.id GROUP BY 1
+            ) AS found USING (item_class)
+            WHERE staged.items IS DISTINCT FROM found.items
+        ) THEN
+            RAISE EXCEPTION 'what a run found is what it has staged' USING ERRCODE = 'check_violation';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER run_walks BEFORE INSERT OR UPDATE ON reconcile_run
+    FOR EACH ROW EXECUTE FUNCTION reconcile_run_walks();
+
+-- A difference is stored by who has its run, between comparing and settling.
+CREATE FUNCTION reconcile_finding_compared() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM reconcile_run
+        WHERE id = NEW.run_id AND state = 'running' AND step = 'comparing' AND lease_until > tieout_now()
+    ) THEN
+        RAISE EXCEPTION 'a difference is found by a run that is at work, as it compares'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER finding_compared BEFORE INSERT ON reconcile_finding
+    FOR EACH ROW EXECUTE FUNCTION reconcile_finding_compared();
+
+-- Nobody decides about what a run found that is not done.
+CREATE FUNCTION reconcile_decision_of_done() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM reconcile_finding AS f JOIN reconcile_run AS r ON r.id = f.run_id
+        WHERE f.id IN (NEW.finding_id, NEW.other_id) AND r.state <> 'done'
+    ) THEN
+        RAISE EXCEPTION 'a decision is about what a run found that is done' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER decision_of_done BEFORE INSERT ON reconcile_decision
+    FOR EACH ROW EXECUTE FUNCTION reconcile_decision_of_done();
+"""
+UNSTAGED = """
+DROP TRIGGER run_walks ON reconcile_run;
+DROP TRIGGER finding_compared ON reconcile_finding;
+DROP TRIGGER decision_of_done ON reconcile_decision;
+DROP FUNCTION reconcile_run_walks(), reconcile_finding_compared(), reconcile_decision_of_done();
+"""

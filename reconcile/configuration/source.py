@@ -156,8 +156,6 @@ def _text(file: FilePath) -> str:
     except OSError as error:
         why = (error.strerror or "unknown error").lower()
         raise Refused([Wrong(f"{file} cannot be read: {why}.", "Name a file that may be read.")]) from None
-    if len(content) > MAX_BYTES:
-        raise Refused([Wrong(f"{file} is larger than 1 MiB.", "Spread it over several files.")])
     return decoded(content)
 
 

@@ -11,7 +11,7 @@ from ledger.rules.states import State
 from reconcile.carrying import ABSENT
 from reconcile.classes import ItemClass
 from reconcile.differences.models import Decision, DecisionQuerySet, Way
-from reconcile.models import Finding
+from reconcile.models import Finding, Run
 
 SUPERSEDED = "A later run has looked again: see what it found."
 
@@ -70,6 +70,8 @@ def why_closed(finding: Finding, latest: Finding | None, before: Decision | None
         return "A later run found it gone: there is nothing left to decide."
     if latest.pk != finding.pk:
         return SUPERSEDED
+    if finding.run.state != Run.State.DONE:
+        return "Its run has not come to an end that counts: decide what the next one finds."
     if before is not None:
         if before.in_force_at is None:
             return f"{before.maker} has asked a second person already: it waits under Approvals."

@@ -88,13 +88,7 @@ def match(
     words = given(reason)
 
     def make() -> Decision:
-        kept = (
-            Finding.objects.select_for_update(of=("self",)).select_related(*actions.READ).get(pk=finding.pk)
-        )
-        if why := leaves.why_not(kept, Way.MATCH) or _why_not_with(other):
-            raise NotNow(why)
-        if seen and (why := looking.changed(other, seen[0])):
-            raise NotNow(f"{why} Run the reconciliation again.")
+        kept = _locked(finding, other, seen=seen)
         record, operation = _one(other), kept.operation
         assert record is not None and operation is not None  # asked just now
         if operation.state == State.FAILED:
@@ -102,14 +96,15 @@ def match(
         approval = ledger.attest(
             operation.pk, actor=actor, reason=words, command_id=command_id, reference=record["id"]
         )
-        now = database_now()
         decision = actions.made(
-            kept, Way.MATCH, actor=actor, words=words, now=now, until=None, command_id=command_id
+            kept, Way.MATCH, actor=actor, words=words, now=database_now(), until=None, command_id=command_id
         )
         decision.other, decision.operation, decision.approval = other, operation, approval
         decision.record = {**record, "reference": other.reference}
-        decision.in_force_at = None if approval else now
-        decision.expires_at = approval.expires_at if approval else decision.expires_at
+        if approval is None:
+            decision.in_force_at = decision.made_at
+        else:
+            decision.expires_at = approval.expires_at
         decision.save()
         kind = "difference_asked" if approval else "difference_matched"
         actions.tell(decision, kind, actor=actor, reason=words)
@@ -117,6 +112,16 @@ def match(
 
     with transaction.atomic():
         return once(Decision.objects.filter(command_id=command_id, finding=finding), make)
+
+
+def _locked(finding: Finding, other: Finding, *, seen: actions.Seen | None) -> Finding:
+    """Hold what is missing; NotNow says why the two are not matched."""
+    kept = Finding.objects.select_for_update(of=("self",)).select_related(*actions.READ).get(pk=finding.pk)
+    if why := leaves.why_not(kept, Way.MATCH) or _why_not_with(other):
+        raise NotNow(why)
+    if seen and (why := looking.changed(other, seen[0])):
+        raise NotNow(f"{why} Run the reconciliation again.")
+    return kept
 
 
 def _why_not_with(other: Finding) -> str:

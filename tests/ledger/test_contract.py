@@ -18,6 +18,7 @@ from ledger.rules import errors
 from reconcile.api import RunIn
 from reconcile.classes import ItemClass
 from reconcile.models import Finding, Plan, Run
+from tests.databases import Database
 from tests.doors import Api, new_key
 from tests.doors import api as api
 from tests.doors import clock as clock
@@ -37,11 +38,13 @@ ANSWERED: dict[str, type[schemas.Given]] = {
 }
 
 
-def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> None:
+def test_whatever_comes_is_answered_as_documented(api: Api, database: Database, tmp_path: Path) -> None:
     """No 500, no status, media type or schema that is not documented, and nothing wrong is taken."""
     attempted = ("start", "heartbeat", "outcome", "outcome_batch")
     attempts = {name: [unstarted(api) for _ in range(2)] for name in attempted}
     operations = [api.submit(new_key()).json()["operation"]["id"] for _ in range(12)]
+    with database.rewriting("reconcile_run", "reconcile_finding"):
+        known = runs()
     done = subprocess.run(
         [
             *(
@@ -64,7 +67,7 @@ def test_whatever_comes_is_answered_as_documented(api: Api, tmp_path: Path) -> N
             "SCHEMATHESIS_HOOKS": "tests.fuzzing",
             "FUZZED_ATTEMPTS": json.dumps(attempts),
             "FUZZED_OPERATIONS": json.dumps(operations),
-            "FUZZED_RUNS": json.dumps(runs()),
+            "FUZZED_RUNS": json.dumps(known),
         },
         capture_output=True,
         text=True,

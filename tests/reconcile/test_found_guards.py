@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from ledger.models import database_now
+from ledger.rules.errors import NotNow
 from reconcile.actions import start
 from reconcile.differences import actions, looking
 from reconcile.differences.models import Decision, Way
@@ -126,3 +128,55 @@ def test_later_runs_move_what_they_may_and_dry_runs_leave_nothing(listed: Books)
     refused("by a later run that is at work, once", partial(run_sql, back, small.pk))
     dry, _ = listed.run(keep=False)
     assert not Run.objects.filter(pk=dry.pk).exists() and Finding.objects.count() == 3
+
+
+def test_a_run_is_made_up_step_by_step_or_not_at_all(listed: Books) -> None:
+    """What the role may still do is walk the whole way, with lines that somebody would have to invent."""
+    _, large, _ = found(listed)
+    begins, ends = window(listed.plan, None, None)
+    copied = {one.name: getattr(large, one.name) for one in Finding._meta.fields if one.name != "id"}
+
+    def found_in(begun: Run) -> Callable[[], object]:
+        return lambda: Finding(**copied | {"run": begun, "amount": "1.00"}).save()
+
+    new = (
+        "INSERT INTO reconcile_run (uid, plan_id, actor, window_from, window_to, dry_run, grace_s, state, "
+        "step, hold, pages, records, repeated, counted, classes, tie, totals, residual, reversed, settled, "
+        "digest, why_failed, {more}) VALUES (gen_random_uuid(), %s, 'ann', %s, %s, false, 0, {state}, 1, "
+        " '[]', 0, 0, '{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '[]', '{{}}', 'x', '', now())"
+    )
+    for more, state in (("finished_at", "'done', 'settling'"), ("lease_until", "'running', 'settling'")):
+        made = new.format(more=more, state=state)
+        refused("begins at its beginning", partial(run_sql, made, listed.plan.pk, begins, ends))
+    begun = start(listed.plan, window_from=begins, window_to=ends, actor="ann")
+    step = "UPDATE reconcile_run SET step = %s WHERE id = %s"
+    done = (
+        "UPDATE reconcile_run SET state = 'done', digest = 'x', lease_until = NULL, finished_at = now() "
+        "WHERE id = %s"
+    )
+    refused("as it compares", found_in(begun))
+    refused("step by step", partial(run_sql, step, "settling", begun.pk))
+    refused("once it has settled", partial(run_sql, done, begun.pk))
+    run_sql(step, "comparing", begun.pk)
+    stale = "UPDATE reconcile_run SET lease_until = now() - interval '1 s' WHERE id = %s"
+    refused("as it compares", partial(run_sql, stale, begun.pk), found_in(begun))
+    found_in(begun)()
+    made_up = begun.findings.get()
+    run_sql(step, "settling", begun.pk)
+    refused("as it compares", found_in(begun))
+    refused("what a run found is what it has staged", partial(run_sql, done, begun.pk))
+    person("ann")
+    said: dict[str, Any] = {"reason": "It is mine.", "command_id": uuid.uuid4()}
+    read = Finding.objects.select_related(*actions.READ)
+    with pytest.raises(NotNow, match="not come to an end that counts"):
+        actions.decide(read.get(pk=made_up.pk), Way.CLOSE, actor="ann", **said)
+    decision = actions.made(
+        read.get(pk=made_up.pk),
+        Way.CLOSE,
+        actor="ann",
+        words="It is mine.",
+        now=database_now(),
+        until=None,
+        command_id=uuid.uuid4(),
+    )
+    refused("that is done", decision.save)

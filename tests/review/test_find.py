@@ -49,7 +49,10 @@ def test_a_number_that_only_a_check_or_a_run_has_seen_opens_its_operation(durban
     now = database_now()
     plan = Plan.objects.create(name="p", operation_type=durban.invoice, window_s=3600, grace_s=0)
     window = {"window_from": now - timedelta(days=1), "window_to": now, "lease_until": now, "grace_s": 0}
-    run = Run.objects.create(plan=plan, actor="schedule", **window)
+    run = Run.objects.create(
+        plan=plan, actor="schedule", **window | {"lease_until": now + timedelta(hours=1)}
+    )
+    Run.objects.update(step="comparing")
     Finding.objects.create(
         run=run,
         item_class="amount_over",

@@ -230,12 +230,13 @@ def test_an_empty_list_invites(database: Database) -> None:
     assert "Nothing has run yet" in page
 
 
-def test_the_list_shows_fifty_and_goes_on_from_the_last(listed: Books) -> None:
+def test_the_list_shows_fifty_and_goes_on_from_the_last(listed: Books, database: Database) -> None:
     run, _ = listed.run()
     alike = {
         field.name: getattr(run, field.name) for field in Run._meta.fields if field.name not in ("id", "uid")
     }
-    Run.objects.bulk_create([Run(**alike) for _ in range(50)])
+    with database.rewriting("reconcile_run"):
+        Run.objects.bulk_create([Run(**alike) for _ in range(50)])
     first = browser_of("vic").get("/runs/").content.decode()
     assert first.count("· invoices</a>") == 50
     oldest = Run.objects.order_by("pk")[1]
