@@ -62,6 +62,7 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
         "since": "/since/?news=held",
         "queue": "/queue/",
         "empty-filter": "/queue/?view=late&state=pending",
+        "grouped": "/queue/?group=cause",
         "filtered": "/queue/?state=completed&reason=several&least=100&text=Umgeni",
         "find": "/find/?q=Order",
         "find-nothing": "/find/?q=INV-9",
@@ -73,6 +74,8 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
         "sample": f"/samples/{drawn(days(currency='ZAR'), way='value', size='5').uid}/?again=1",
         "access": "/access/",
         "duties": "/access/duties/",
+        "rules": "/approvals/rules/",
+        "entities": "/approvals/entities/",
     }
     addresses |= {name: f"/operations/{operation.uid}/?place=1" for name, operation in made.items()}
     addresses["send-again"] = f"/operations/{made['absent'].uid}/send-again/"
@@ -80,6 +83,7 @@ def pages(made: dict[str, Operation]) -> dict[str, str]:
     addresses["confirm-with-reference"] = f"/operations/{made['uncertain'].uid}/confirm-with-reference/"
     addresses["did-not-happen"] = f"/operations/{made['absent'].uid}/did-not-happen/"
     addresses["cancel"] = f"/operations/{made['pending'].uid}/cancel/"
+    addresses["hidden"] = f"/operations/{made['absent'].uid}/hidden/"
     addresses["evidence"] = f"/operations/{made['absent'].uid}/evidence/"
     addresses["missing"] = "/nothing-here/"
     return addresses
