@@ -49,6 +49,11 @@ class Hidden:
         return [(path, value if path == self.shown else "") for path, value in self.values.items()]
 
     @property
+    def left(self) -> bool:
+        """Say whether there is a value that is not shown."""
+        return any(path != self.shown for path in self.values)
+
+    @property
     def name(self) -> str:
         """Name what it is of."""
         return wording.title(self.operation)

@@ -19,12 +19,13 @@ FORESEEN = {
 """What the latest check had found that is left to a person, after a count."""
 
 
-def foreseen(bulk: Bulk, at: Counts, *, second: str) -> Iterator[str]:
+def foreseen(bulk: Bulk, at: Counts, *, mine: bool, second: str) -> Iterator[str]:
     """Say what will happen, in its order; `second` names who is asked, empty where nobody is."""
     if bulk.action == Action.CHECK:
         yield "Each is looked up there. Nothing is sent, and nothing is decided."
     else:
-        yield "First each is checked, as you. What its check does not allow is left out, and stops the rest."
+        who = "you" if mine else bulk.maker
+        yield f"First each is checked, as {who}. What a check does not allow is left out, and stops the rest."
     if bulk.action == Action.SEND_AGAIN:
         yield "Then five are sent, and looked up there. Once these are seen there the others follow."
     elif bulk.action == Action.DID_NOT_HAPPEN:

@@ -217,7 +217,7 @@ def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
         told = Event.objects.filter(operation=None, data__bulk=str(bulk.uid))
     waits = bulk.status in (Status.PREVIEW, Status.ASKED)
     two = waits and at.unread == 0 and commanding.takes_two(bulk)
-    second = approvers.second_person(person) if two else ""
+    second = approvers.second_person(person if mine else _maker(bulk) or person) if two else ""
     return Page(
         bulk=bulk,
         now=now,
@@ -226,7 +226,7 @@ def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
         places=_places(bulk),
         new=freezing.new_since(bulk, access.reader(person)) if preview and mine and not at.unread else 0,
         two=two,
-        foreseen=list(foreseen(bulk, at, second=second)) if waits else [],
+        foreseen=list(foreseen(bulk, at, mine=mine, second=second)) if waits else [],
         items=_items(shown[:SHOWN], bulk, now),
         show=show,
         after=after,
@@ -234,6 +234,10 @@ def read(bulk: Bulk, person: User, *, show: str = "", after: int = 0) -> Page:
         controls=controls(bulk, person, at, now),
         trail=[trail.line(event, there="") for event in told.order_by("id")],
     )
+
+
+def _maker(bulk: Bulk) -> User | None:
+    return User.objects.filter(pk=bulk.maker_account or 0).first()
 
 
 def _totals(bulk: Bulk) -> list[Total]:

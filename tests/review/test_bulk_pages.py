@@ -115,6 +115,21 @@ def test_a_poll_says_only_what_is_new_and_nothing_selected_is_said(durban: stori
     assert headline in changed, "it stood still while the table went on"
 
 
+def test_whoever_reads_it_is_told_as_whom_it_is_checked_and_who_else_can_agree(
+    durban: stories.Durban,
+) -> None:
+    durban.invoice.review = {"due": "4h", "four_eyes_above": {"ZAR": "10000.00"}}
+    durban.invoice.save(update_fields=["review"])
+    durban.absent(10, "20000.00")
+    eve, bob = browser_of("eve"), browser_of("bob")
+    bulk = previewed(eve)
+    said(eve, bulk, "start")
+    for client, who in ((eve, "you"), (bob, "eve")):
+        page = shown(client, bulk)
+        assert f"First each is checked, as {who}." in page
+        assert "it needs bob." in page, "never whoever asks"
+
+
 def test_the_number_of_queries_of_a_bulk_action_is_fixed(durban: stories.Durban) -> None:
     ann = browser_of("ann")
     counts = []

@@ -35,6 +35,7 @@ def test_one_value_is_shown_in_one_answer_and_told_without_it(
     for _ in range(2):
         answer = asks("bob", operation, command_id=click)
         assert hidden in answer.content.decode() and "no-store" in answer["Cache-Control"]
+        assert 'name="reason"' not in answer.content.decode(), "nothing is left to ask for"
     told = Event.objects.get(kind="revealed")
     assert (told.actor, told.reason, told.data) == (
         "bob",
