@@ -57,21 +57,25 @@ def begun(books: Books, spawn: Spawn) -> subprocess.Popen[bytes]:
     return process
 
 
-def dies_at(run: Run, point: int) -> int:
-    """Take the run over in a process that is killed before its n-th commit; returns how that ended."""
+def dies_at(run: Run, point: int, *, written: bool = False) -> int:
+    """Take the run over in a process that is killed before its n-th commit; returns how that ended.
+
+    `written`: not only before a commit's writes, but after them as well, with the commit still to come.
+    """
     connections.close_all()  # the child has connections of its own
     child = os.fork()
     if child == 0:
-        keep, asked = leasing.keep, 0
+        name = "_extend" if written else "keep"
+        keep, asked = getattr(leasing, name), 0
 
-        def keep_or_die(run: Run) -> None:
+        def keep_or_die(run: Run) -> object:
             nonlocal asked
             asked += 1
             if asked == point:
                 os.kill(os.getpid(), signal.SIGKILL)
-            keep(run)
+            return keep(run)
 
-        leasing.keep = keep_or_die
+        setattr(leasing, name, keep_or_die)
         try:
             taken = leasing.take(run.pk)
             assert taken is not None
@@ -151,7 +155,8 @@ def test_61_a_process_that_wakes_up_after_its_run_was_taken_over_changes_nothing
     assert run.hold == 2
 
 
-def test_61_wherever_a_run_is_killed_it_comes_to_the_same_end(listed: Books) -> None:
+@pytest.mark.parametrize("written", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_61_wherever_a_run_is_killed_it_comes_to_the_same_end(listed: Books, written: bool) -> None:
     """One run, killed again and again, each time a commit further on."""
     doubled = listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
     doubt = listed.claimed("2", Outcome.UNCERTAIN)
@@ -163,7 +168,7 @@ def test_61_wherever_a_run_is_killed_it_comes_to_the_same_end(listed: Books) -> 
     run = start(listed.plan, window_from=start_at, window_to=to, actor="ann")
     Run.objects.update(lease_until=TieoutNow())
     steps: list[str] = []
-    while dies_at(run, len(steps) + 1):
+    while dies_at(run, len(steps) + 1, written=written):
         run.refresh_from_db()
         steps.append(run.step)
         until(leasing.abandoned, seconds=10, what="The end of its session")
