@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from tests.reconcile.worlds import DECIMALS, NOW, Meant, Order, Rules, There
+from tests.reconcile.worlds import DECIMALS, NOW, Meant, Order, Reversal, Rules, There
 
 CHECKS_MAX, BLIND_MAX = 200, 3
 """A run checks so many absent operations, and stops after so many in a row that could not be looked up."""
@@ -132,9 +132,6 @@ def stands(record: There) -> bool:
     return record.trouble == "status" or record.standing in STANDING
 
 
-# What is of this run
-
-
 def of_window(rules: Rules, moment: datetime | date | None) -> bool:
     """Say whether what was made then is of the window; what tells no time is of every window."""
     if moment is None:
@@ -169,9 +166,6 @@ def _goes_on(meant: Meant) -> bool:
     return True
 
 
-# Which record is compared
-
-
 def compared(rules: Rules, order: Order, held: Sequence[There]) -> There | None:
     """Of all under one reference: one that stands, else any; the operation's own, else the earliest."""
     if not held or not key_of(order):
@@ -192,9 +186,6 @@ def _when(rules: Rules, record: There) -> datetime:
     if isinstance(made, datetime):
         return made
     return datetime.combine(made, time.min, tzinfo=ZoneInfo(rules.zone)).astimezone(UTC)
-
-
-# Its class
 
 
 def class_of_operation(rules: Rules, known: Known) -> str:
@@ -253,32 +244,24 @@ def class_of_record(rules: Rules, known: Known, record: There) -> str:
     return "out_of_scope"
 
 
-# What was reversed
+def done_by(record: There) -> Reversal | None:
+    """Return the reversal that is done; a record whose id cannot be read is not known as the one."""
+    by = record.reversal
+    done = by is not None and by.state == "completed" and not by.corrected
+    return by if done and record.trouble != "id" else None
 
 
 def is_reversed(record: There) -> bool:
     """Say whether its reversal is done and the list bears that out, wholly or in part."""
-    by = record.reversal
-    if by is None or by.state != "completed" or by.corrected:
-        return False
-    return not stands(record) or left_of(record) != 0
+    return done_by(record) is not None and (not stands(record) or left_of(record) != 0)
 
 
 def left_of(record: There) -> int:
     """Return what is left of what was reversed in part; nothing where all of it was, or nothing."""
-    by, listed = record.reversal, amount_of(record)
-    if (
-        by is None
-        or by.state != "completed"
-        or by.corrected
-        or listed is None
-        or record.currency != by.currency
-    ):
+    by, listed = done_by(record), amount_of(record)
+    if by is None or listed is None or record.currency != by.currency:
         return 0
     return listed if 0 < listed < by.amount or by.amount < listed < 0 else 0
-
-
-# Absence is checked
 
 
 def _checked(rules: Rules, known: list[Known]) -> list[Known]:
@@ -310,9 +293,6 @@ def _largest_first(one: Known) -> tuple[bool, Fraction, datetime]:
     assert meant is not None
     amount = Fraction(meant.amount or 0, 10 ** DECIMALS.get(meant.currency, 0))
     return meant.amount is None, -amount, meant.accepted
-
-
-# All together
 
 
 def _judge_order(rules: Rules, known: Known, judged: Judged) -> None:

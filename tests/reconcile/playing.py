@@ -151,7 +151,7 @@ class Stage:
             amount=major(by.amount, by.currency),
             currency=by.currency,
             reverses=operation,
-            reversed_reference=oracle.id_of(record),
+            reversed_reference=f"INV-{record.number}",
             corrected_at=NOW if by.corrected else None,
         )
 

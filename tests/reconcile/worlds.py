@@ -237,7 +237,8 @@ def smaller(world: World) -> Iterator[World]:
 
 def _simpler(order: Order) -> Iterator[Order]:
     if order.meant is not None:
-        yield replace(order, meant=None)
+        nobodys = tuple(replace(one, own=False, late=False, reversal=None) for one in order.there)
+        yield replace(order, meant=None, there=nobodys)
         yield from (replace(order, meant=meant) for meant in _plainer(order.meant))
     for place, record in enumerate(order.there):
         others = order.there[:place], order.there[place + 1 :]
