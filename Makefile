@@ -10,9 +10,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 # Half of a test's time it waits: for a process, a browser, the end of a lease. So there are two for each core.
+# `make test` keeps a picture of every page here: wide and narrow, light and dark.
+SHOTS ?= .data/pictures
 PYTEST := $(BIN)/python -m pytest --numprocesses=$$((2 * $(CORES))) --dist=loadfile
 
-.PHONY: demo serve test pictures test-long test-postgres15 check bench promise dev lock
+.PHONY: demo serve test test-long test-postgres15 check bench promise dev lock
 
 demo: $(RUNTIME)
 	exec $(BIN)/python -m config.demo
@@ -21,16 +23,10 @@ serve: $(RUNTIME)
 	exec $(BIN)/python -m config.serve
 
 test: $(DEVELOPMENT)
-	bash .ci/need chromium /usr/bin/chromium
+	bash .ci/need chromium-headless-shell /usr/bin/chromium-headless-shell
 	bash .ci/need curl /usr/bin/curl
 	bash .ci/need jq /usr/bin/jq
-	$(PYTEST) -m "not long"
-
-# The browser's tests, with a picture of every page: wide and narrow, light and dark.
-SHOTS ?= .data/pictures
-pictures: $(DEVELOPMENT)
-	bash .ci/need chromium /usr/bin/chromium
-	SHOTS=$(SHOTS) $(PYTEST) -m "not long" tests/browser
+	SHOTS=$(SHOTS) $(PYTEST) -m "not long"
 
 test-long: $(DEVELOPMENT)
 	command -v npm >/dev/null || bash .ci/need npm /usr/bin/npm
