@@ -36,6 +36,7 @@ test-long: $(DEVELOPMENT)
 
 test-postgres15: $(DEVELOPMENT)
 	bash .ci/need postgresql-15 /usr/lib/postgresql/15/bin/postgres
+	bash .ci/need chromium-headless-shell /usr/bin/chromium-headless-shell
 	PG_BIN=/usr/lib/postgresql/15/bin $(PYTEST) -m "database and not long"
 
 check: $(DEVELOPMENT)
