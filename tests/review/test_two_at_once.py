@@ -252,3 +252,16 @@ def test_44_48_the_database_lets_no_maker_approve_by_any_way(
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     assert not request_made.carried_out
+
+
+def test_45_without_the_page_s_own_lock_a_difference_is_approved_once_too(place: Place) -> None:
+    """The page looks at the destination first, one person at a time; the row decides all the same."""
+    made = of_difference(place)
+
+    def approve(actor: str) -> str:
+        differences.approve(made.row.uid, actor=actor, reason="")
+        return actor
+
+    answers = at_once([partial(approve, "bob"), partial(approve, "kim")])
+    assert answers.count("not-now") == 1, answers
+    assert Event.objects.get(kind="difference_approved").actor in answers
