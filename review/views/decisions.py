@@ -15,7 +15,7 @@ from ledger.models import Operation
 from ledger.rules.errors import TieoutError
 from ledger.rules.leaves import Action
 from ledger.rules.states import State
-from review import access, confirming, deciding, panel, wording
+from review import access, confirming, deciding, wording
 from review.access import people_only
 from review.forms import (
     NOT_WHOLE,
@@ -51,6 +51,12 @@ DECISIONS = {
     "refuse": Decision(Action.REFUSE, AnswerForm, deciding.refuse),
     "take-back": Decision(Action.TAKE_BACK, AnswerForm, deciding.take_back),
 }
+FOR_GOOD = {
+    Action.CONFIRM_REFERENCE: "done on your word",
+    Action.DID_NOT_HAPPEN: "closed as not done",
+    Action.CANCEL: "cancelled, and never sent",
+}
+"""What is said of each that leads on to the next item."""
 
 
 @people_only
@@ -68,25 +74,27 @@ def decide(request: HttpRequest, uid: uuid.UUID, way: str) -> HttpResponse:
         if form.is_valid():
             refusal = _refused(request, operation, decision, form)
             if not refusal:
-                return SeeOther(reverse("approvals")) if _from_list(request) else _onward(request, operation)
+                return _onward(request, operation, decision.action)
         elif "command_id" in form.errors or "approval" in form.errors:
             form, refusal = _empty(decision, operation), NOT_WHOLE
     return _asked(request, operation, decision, form, refusal=refusal)
 
 
-def _onward(request: HttpRequest, operation: Operation) -> HttpResponse:
+def _onward(request: HttpRequest, operation: Operation, action: Action) -> HttpResponse:
     """Open what comes next in the list that it was opened from, at its place, once this one has left it.
 
     What can be undone, or waits for a second person, stays where it is.
     """
+    if _from_list(request):
+        return SeeOther(reverse("approvals"))
     reading = read(found(operation.uid), person(request))
     place = Place.of(reading.operation, request.GET, reading.now, reader=access.reader(request.user))
-    if place.here or place.key is None or not place.next_url or not _is_closed(reading):
+    left = place.key is not None and not place.here and place.next_url
+    if not left or action not in FOR_GOOD or not _is_closed(reading):
         return back(request, operation)
     address = reverse("operation", args=[operation.uid]) + place.carry
-    told = panel.panel(reading).verdict.rstrip(".")
     link = format_html('<a href="{}">Go back to it</a>', address)
-    messages.success(request, format_html("{}: {}. {}", wording.name(operation), told, link))
+    messages.success(request, format_html("{}: {}. {}", wording.name(operation), FOR_GOOD[action], link))
     return SeeOther(place.next_url)
 
 

@@ -38,7 +38,7 @@ def decide_an_uncertain_one(hand: Hand) -> None:
     hand.write(REASON, "The customer read it to me on the phone.")
     hand.picture("2-confirm")
     hand.click("Confirm")
-    told = hand.page.get_by_role("status").filter(has_text="Reminder for order 398: Done on a person’s word")
+    told = hand.page.get_by_role("status").filter(has_text="Reminder for order 398: done on your word")
     expect(told.get_by_role("link", name="Go back to it")).to_be_visible()
     expect(hand.page.get_by_role("heading", level=1)).not_to_contain_text("398")  # the next one is open
 

@@ -333,7 +333,9 @@ def test_37_what_is_decided_is_said_and_the_next_one_opens(
         page.get_by_role("button", name="Confirm").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text(f"Order {order + 1}")
         expect(page.locator(".crumbs span.soft")).to_have_text("number 1")
-        expect(page.get_by_role("status").filter(has_text=f"Order {order}: ")).to_be_visible()
+        expect(
+            page.get_by_role("status").filter(has_text=f"Order {order}: closed as not done.")
+        ).to_be_visible()
         page.get_by_role("link", name="Go back to it").click()
         expect(page.get_by_role("heading", level=1)).to_contain_text(f"Order {order}")
         main(page, "failed")

@@ -132,7 +132,7 @@ def test_37_after_an_action_the_next_item_opens_in_the_same_filter_at_the_same_p
     assert address.endswith("&place=2"), "it stands where the one that was decided stood"
     shown = unescape(response.content.decode())
     said = re.search(r'role="status">([^<]+)<a href="([^"]+)">Go back to it</a>', shown)
-    assert said is not None and said[1].startswith("Order 2: ")
+    assert said is not None and said[1] == "Order 2: closed as not done. "
     assert "number 2" in shown and f'rel="prev" href="/operations/{first.uid}/?view=person' in shown
     assert "Go back to it" not in unescape(ann.get(address).content.decode()), "said once"
     back = unescape(ann.get(said[2]).content.decode())
