@@ -100,7 +100,7 @@ def hand_over(request: HttpRequest) -> HttpResponse:
         "loads": cases.loads(),
         "rows": list(zip(rows[:SHOWN], cases.subjects(rows[:SHOWN]), strict=True)),
         "more": len(rows) > SHOWN,
-        "only": next((one.uid for one in rows if str(one.uid) == request.GET.get("case")), None),
+        "asked": next((one.uid for one in rows if str(one.uid) == request.GET.get("case")), None),
         "people": [name for name in cases.takers() if name != of],
         "refusal": refusal,
         "why_not": handing.why_not(person(request), of),

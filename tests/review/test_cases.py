@@ -194,14 +194,14 @@ def test_the_page_of_a_case_asks_as_much_whoever_has_how_many(durban: stories.Du
 def test_what_was_escalated_stands_in_the_queue_on_today_and_on_its_case(durban: stories.Durban) -> None:
     held, ann = durban.absent(483), browser_of("ann")
     case, operation = of(held), f"/operations/{held.uid}/"
-    assert ">Escalated 1<" not in page(ann, "/")
+    assert ">Escalated 1 item<" not in page(ann, "/")
     durban.clock.set(case.due_at)
     assert actions.escalate(case.uid)
     durban.absent(484)
     assert listed(ann, "?view=escalated") == ["Order 483"]
     queue = page(ann, "/queue/?view=escalated")
     assert 'Escalated <span class="n">1</span>' in queue and "also approvers" in queue
-    assert 'href="/queue/?view=escalated&amp;order=due">Escalated 1<' in page(ann, "/")
+    assert 'href="/queue/?view=escalated&amp;order=due">Escalated 1 item<' in page(ann, "/")
     assert "escalated to <b>approvers</b>" in page(ann, f"/cases/{case.uid}/")
     assert "passed it on to approvers, beside its owner." in page(ann, operation)
 
