@@ -7,11 +7,12 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from ledger.actions.deputising import Asking, askers
 from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
-from ledger.rules.second_person import YOURSELF
+from ledger.rules.second_person import Asker
 from reconcile.models import Decision, Proposal
-from review import access, approvers, asked, told, wording
+from review import approvers, asked, told, wording
 from review.built import built
 from review.models import Bulk
 from review.row import Row, rows
@@ -49,13 +50,16 @@ def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
     asks = found[:SHOWN]
     found_too = told.read([ask.operation_id for ask in asks])
     known = {row.operation.pk: row for row in rows(found_too, now)}
-    return [_request(ask, known[ask.operation_id], person, now) for ask in asks], len(found) > SHOWN
+    by = askers([Asking.of(ask) for ask in asks], only=person.pk) if asks else []
+    listed = [
+        _request(ask, known[ask.operation_id], person, now, by=asker)
+        for ask, asker in zip(asks, by, strict=True)
+    ]
+    return listed, len(found) > SHOWN
 
 
-def _request(approval: Approval, row: Row, person: User, now: datetime) -> Request:
+def _request(approval: Approval, row: Row, person: User, now: datetime, *, by: Asker) -> Request:
     operation = row.operation
-    mine = approvers.is_own(approval, person)
-    closed = "" if access.may(person, "approve") else access.lacking(person)
     return Request(
         approval=approval,
         operation=operation,
@@ -70,8 +74,8 @@ def _request(approval: Approval, row: Row, person: User, now: datetime) -> Reque
         risk=approval.data.get("risk", ""),
         follows=asked.follows(approval, operation),
         due=asked.due(approval.made_at, approval.due_at, approval.expires_at, now),
-        mine=mine,
-        closed=YOURSELF if mine else closed,
+        mine=approvers.is_own(approval, person),
+        closed=approvers.why_not(by, person),
     )
 
 

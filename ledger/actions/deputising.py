@@ -1,22 +1,44 @@
 """One person stands in for another: named with start, end and reason, or ended; each with its event."""
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 
 from ledger.actions.changing import given, once
-from ledger.models import Deputy, Event, database_now
+from ledger.models import Approval, Deputy, Event, database_now
 from ledger.models.deputy import EARLIEST, LATEST
 from ledger.rules.errors import Malformed, NotFound, NotNow
 from ledger.rules.second_person import Asker
 
 HANDS = """
-SELECT id, username, hand
-FROM auth_user, LATERAL (SELECT ledger_one_hand(id, %(maker)s, %(since)s, tieout_now()) AS hand) AS asked
-WHERE hand OR id = %(maker)s OR id = %(about)s
+SELECT place, id, username, hand
+FROM unnest(%(makers)s::integer[], %(abouts)s::integer[], %(since)s::timestamptz[])
+    WITH ORDINALITY AS asked (maker, about, since, place), auth_user,
+    LATERAL (SELECT ledger_one_hand(id, asked.maker, asked.since, tieout_now()) AS hand) AS one
+WHERE id = asked.maker OR id = asked.about OR (id = %(only)s OR %(only)s::integer IS NULL) AND hand
 """
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One request: who asks, their account or that of `who`, since when, and the account that it is about."""
+
+    maker: str
+    account: int | None
+    since: datetime
+    who: str = ""
+    about: int | None = None
+
+    @classmethod
+    def of(cls, approval: Approval) -> Self:
+        """Read what somebody asks of an operation."""
+        who = approval.data.get("who", "")
+        return cls(approval.maker, approval.maker_account, approval.made_at, who)
 
 
 def name_deputy(
@@ -80,21 +102,32 @@ def _tell(one: Deputy, kind: str, *, actor: str, reason: str) -> None:
     Event.objects.create(kind=kind, actor=actor, reason=reason, data=data)
 
 
-def asker(
-    maker: str, account: int | None, *, since: datetime, who: str = "", about: int | None = None
-) -> Asker:
-    """Return whose request it is by the names of now, and who has been one hand with them since then.
+def asker(asked: Asking) -> Asker:
+    """Return whose request it is by the names of now, and who has been one hand with them since then."""
+    return askers([asked])[0]
 
-    `account`: of who asked, or of `who`; `about`: of whom it is about.
-    """
+
+def askers(asked: Sequence[Asking], *, only: int | None = None) -> list[Asker]:
+    """Return the same for many, with one question; `only`: the one account that matters as another hand."""
+    columns = {
+        "makers": [one.account for one in asked],
+        "abouts": [one.about for one in asked],
+        "since": [one.since for one in asked],
+    }
+    names: list[dict[int, str]] = [{} for _ in asked]
+    hands: list[set[str]] = [set() for _ in asked]
     with connection.cursor() as cursor:
-        cursor.execute(HANDS, {"maker": account, "about": about, "since": since})
-        found = cursor.fetchall()
-    names = {pk: name for pk, name, _ in found}
-    return Asker(
-        maker=maker,
-        account=names.get(account, ""),
-        who=who,
-        about=names.get(about, ""),
-        hands=frozenset(name for _, name, is_hand in found if is_hand),
-    )
+        cursor.execute(HANDS, {**columns, "only": only})
+        for place, pk, name, is_hand in cursor.fetchall():
+            names[place - 1][pk] = name
+            hands[place - 1] |= {name} if is_hand else set()
+    return [
+        Asker(
+            maker=one.maker,
+            account=known.get(one.account or 0, ""),
+            who=one.who,
+            about=known.get(one.about or 0, ""),
+            hands=frozenset(theirs),
+        )
+        for one, known, theirs in zip(asked, names, hands, strict=True)
+    ]

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q, Subquery
 
 from ledger.actions import refunds, statements
-from ledger.actions.deputising import asker
+from ledger.actions.deputising import Asking, asker
 from ledger.actions.drilling import drilled
 from ledger.models import Approval, Attempt, Event, Lookup, Operation, Permit
 from ledger.rules.approvals import Answer, Ask
@@ -154,12 +154,7 @@ def _approvals(operation: Operation, attempts: tuple[Attempt, ...]) -> tuple[Ask
     approvals = Approval.objects.filter(operation=operation)
     for approval in approvals.defer("meant_sealed").order_by("id"):
         if approval.decided_at is None:
-            by = asker(
-                approval.maker,
-                approval.maker_account,
-                since=approval.made_at,
-                who=approval.data.get("who", ""),
-            )
+            by = asker(Asking.of(approval))
             asked = AskedFact(Ask(approval.action), by, approval.expires_at)
         elif approval.action == Ask.OVERRIDE_END and approval.answer == Answer.APPROVED:
             absent_by = approval.maker if worded else ""

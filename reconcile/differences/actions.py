@@ -11,7 +11,7 @@ from django.db.models import Q
 from ledger import actions as ledger
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
-from ledger.actions.deputising import asker
+from ledger.actions.deputising import Asking, asker
 from ledger.actions.escalating import mark_overdue
 from ledger.models import Approval, Case, Event, database_now
 from ledger.rules.approvals import Answer
@@ -218,7 +218,7 @@ def end_waiver(uid: uuid.UUID, *, actor: str, reason: str) -> None:
 
 def asked_by(decision: Decision) -> Asker:
     """Return who has asked, by the names of now."""
-    return asker(decision.maker, decision.maker_account, since=decision.made_at)
+    return asker(Asking(decision.maker, decision.maker_account, decision.made_at))
 
 
 @contextmanager

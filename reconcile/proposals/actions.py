@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from ledger import sight
 from ledger.actions.approving import UNSAID
 from ledger.actions.changing import given, once
-from ledger.actions.deputising import asker
+from ledger.actions.deputising import Asking, asker
 from ledger.actions.escalating import mark_overdue
 from ledger.actions.submission import payload_keys
 from ledger.models import Event, Operation, database_now
@@ -194,7 +194,9 @@ def take_back(uid: uuid.UUID, *, actor: str, reason: str) -> None:
 
 def asked_by(proposal: Proposal) -> Asker:
     """Return who has proposed it, and whom it is about; by the names of now."""
-    return asker(proposal.maker, proposal.maker_account, since=proposal.made_at, about=proposal.about_account)
+    return asker(
+        Asking(proposal.maker, proposal.maker_account, proposal.made_at, about=proposal.about_account)
+    )
 
 
 def sweep() -> None:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from ledger.actions.approving import UNSAID
-from ledger.actions.deputising import asker
+from ledger.actions.deputising import Asking, asker
 from ledger.actions.escalating import mark_overdue
 from ledger.models import Event, TieoutNow, database_now
 from ledger.rules import actors
@@ -117,7 +117,7 @@ def _answerable(bulk: Bulk, word: BulkWord, person: User) -> None:
 
 def asked_by(bulk: Bulk) -> Asker:
     """Return whose list it is, by the names of now."""
-    return asker(bulk.maker, bulk.maker_account, since=bulk.frozen_at)
+    return asker(Asking(bulk.maker, bulk.maker_account, bulk.frozen_at))
 
 
 def _answered(bulk: Bulk, word: BulkWord) -> str:

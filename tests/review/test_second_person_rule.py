@@ -129,6 +129,15 @@ def test_44_one_rule_for_whatever_is_asked_in_the_same_words(place: Place, what:
     )
 
 
+def test_the_list_of_approvals_says_why_not_as_the_page_does(place: Place) -> None:
+    row, address, _ = of_operation(place)
+    assert f'href="{address}approve/' in page("bob", "/approvals/")
+    stand_in(row.maker, "bob", place)
+    listed = page("bob", "/approvals/")
+    assert f"{row.maker} {HANDS}" in listed and f'href="{address}approve/' not in listed
+    assert f'href="{address}approve/' in page("eve", "/approvals/"), "who is nobody else's hand"
+
+
 def by_sql(row: Any, name: str, place: Place) -> None:
     """Past every action: the database refuses both answers, by the ORM and by hand."""
     rows, at = type(row)._default_manager.filter(pk=row.pk), place.clock.now()
@@ -193,6 +202,17 @@ def test_after_half_of_its_time_all_approvers_are_told_and_who_asked_of_its_answ
     assert link is not None and browser_of(row.maker).get(link[1]).status_code == 200
     browser_of(row.maker).post("/notices/read/", {"until": place.clock.now().isoformat()})
     assert not any("answered" in words for words, _ in digest.lines(maker, place.clock.now()))
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_who_cannot_answer_is_not_told_that_it_is_overdue(place: Place, what: str) -> None:
+    row, _, _ = ASKS[what](place)
+    person("nora").groups.add(*person("bob").groups.all())
+    stand_in(row.maker, "kim", place)
+    place.clock.set(row.due_at + timedelta(seconds=40))
+    Sweep(HOOKS).run()
+    about = {"nora"} if what == "role" else set()
+    assert told("overdue") == sorted({"bob", "eve", "nora"} - {row.maker} - about)
 
 
 @pytest.mark.parametrize("what", ASKS)
