@@ -57,7 +57,7 @@ class Sheet:
     @property
     def snoozed(self) -> bool:
         """Say whether it is put off now."""
-        return self.case.is_snoozed(self.now, self.operation.revision if self.operation else None)
+        return rests(self.case, self.now)
 
     @property
     def passes(self) -> str:
@@ -133,6 +133,11 @@ def _subject(case: Case, finding: Finding | None, repeat: Repeat | None) -> Subj
     if pause is not None:
         return Subject(f"{pause.destination.title} is paused", reverse("pause", args=[pause.uid]))
     return Subject("Found by a reconciliation", reverse("runs"))
+
+
+def rests(case: Case, now: datetime) -> bool:
+    """Say whether a case is put off now; its operation is read with it."""
+    return case.is_snoozed(now, case.operation.revision if case.operation else None)
 
 
 def of_person(name: str) -> QuerySet[Case]:

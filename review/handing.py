@@ -23,13 +23,10 @@ NOT_YOURS = "Only an approver or an administrator hands over what somebody else 
 def assign(case: Case, *, person: User, to: str = "", team: str = "", note: str = "") -> bool:
     """Give a case to somebody who decides, or to nobody, and to a team; False where that is so already."""
     require(person, "assign")
-    if to and to != case.assignee and to not in cases.takers():
-        raise Malformed(f"{to} cannot take it: only active reviewers and approvers decide.")
-    if to:
-        _require_seen(to, [case.uid])
-    if team and team not in cases.teams(case.owner):
-        raise Malformed("There is no such team: teams are the owners that operation types name.")
-    return actions.assign(case.uid, actor=actors.person(person.get_username()), reason=note, to=to, team=team)
+    _require_taker(to if to != case.assignee else "", team, [case.uid], also=case.owner)
+    if from_another(case, person, to) and not why_not(person, case.assignee) and not note.strip():
+        raise Malformed(f"Write a note: {case.assignee} has it now, who is to read why.")
+    return _move(case, person=person, to=to, team=team, note=note)
 
 
 def hand_over(chosen: Iterable[uuid.UUID], *, person: User, of: str, to: str, note: str) -> int:
@@ -37,11 +34,39 @@ def hand_over(chosen: Iterable[uuid.UUID], *, person: User, of: str, to: str, no
     refusal = why_not(person, of)
     if refusal:
         raise NotAllowed(refusal)
-    if to == of or to not in cases.takers():
+    if to in ("", of):
         raise Malformed("Choose somebody else who decides: an active reviewer or approver.")
     actor, some = actors.person(person.get_username()), list(chosen)[: cases.HANDED_AT_ONCE]
-    _require_seen(to, some)
+    _require_taker(to, "", some)
     return sum(actions.hand_over(uid, actor=actor, reason=note, of=of, to=to) for uid in some)
+
+
+def _require_taker(to: str, team: str, uids: Sequence[uuid.UUID], *, also: str = "") -> None:
+    """Raise Malformed where who is named, if anybody, cannot take all of it; `also`: a team that has it."""
+    if to and to not in cases.takers():
+        raise Malformed(f"{to} cannot take it: only active reviewers and approvers decide.")
+    if to:
+        _require_seen(to, uids)
+    if team and team not in cases.teams(also):
+        raise Malformed("There is no such team: teams are the owners that operation types name.")
+
+
+def from_another(case: Case, person: User, to: str) -> bool:
+    """Say whether giving it to somebody takes it from a third one, who is to read why."""
+    return case.assignee not in ("", to, person.get_username())
+
+
+def _move(case: Case, *, person: User, to: str, team: str, note: str) -> bool:
+    """Give one case; False where it is theirs already. Raises NotAllowed, NotNow.
+
+    What somebody else has goes only by an approver’s or an administrator’s hand.
+    """
+    actor, of = actors.person(person.get_username()), case.assignee
+    if of not in ("", to) and (refusal := why_not(person, of)):
+        raise NotAllowed(refusal)
+    if of and to and of != to:
+        return actions.hand_over(case.uid, actor=actor, reason=note or HANDED, of=of, to=to, team=team)
+    return actions.assign(case.uid, actor=actor, reason=note, to=to, team=team)
 
 
 def _require_seen(to: str, uids: Sequence[uuid.UUID]) -> None:
@@ -78,39 +103,29 @@ def give(chosen: Sequence[uuid.UUID], *, person: User, to: str = "", team: str =
     Raises NotAllowed; Malformed where nobody is named who can take them, or the note is missing.
     """
     require(person, "assign")
-    if bool(to) == bool(team) or (to and to not in cases.takers()) or (team and team not in cases.teams()):
+    if bool(to) == bool(team):
         raise Malformed("Choose who takes them: somebody who decides, or a team.")
     most = chosen[: cases.HANDED_AT_ONCE]
-    if to:
-        _require_seen(to, most)
-    found, me = list(Case.objects.open().filter(uid__in=most).order_by("due_at", "pk")), person.get_username()
-    others = sum(case.assignee not in ("", me, to) for case in found)
+    _require_taker(to, team, most)
+    found = list(Case.objects.open().filter(uid__in=most).order_by("due_at", "pk"))
+    others = sum(from_another(case, person, to) for case in found)
     if others and not note.strip():
         raise Malformed(f"Write a note: {others} of them are somebody else’s now, who is to read why.")
     done = Given(over=len(most) - len(found))
     for case in found:
-        _give(case, done, person=person, to=to, team=team, note=note)
+        try:
+            moved = _move(case, person=person, to=to, team=team, note=note)
+        except NotAllowed:
+            done.stay += 1
+        except NotNow:
+            done.over += 1
+        else:
+            done.given, done.already = done.given + moved, done.already + (not moved)
     return done
 
 
-def _give(case: Case, done: Given, *, person: User, to: str, team: str, note: str) -> None:
-    actor, of = actors.person(person.get_username()), case.assignee
-    if of not in ("", to) and why_not(person, of):
-        done.stay += 1
-        return
-    try:
-        if of and to and of != to:
-            moved = actions.hand_over(case.uid, actor=actor, reason=note or HANDED, of=of, to=to)
-        else:
-            moved = actions.assign(case.uid, actor=actor, reason=note, to=to, team=team)
-    except NotNow:
-        done.over += 1
-        return
-    done.given, done.already = done.given + moved, done.already + (not moved)
-
-
 def why_not(person: User, of: str) -> str:
-    """Say why somebody may not hand over what a person has; empty where they may."""
+    """Say why somebody may not take from a person what they have; empty where they may."""
     if access.may(person, "hand_over"):
         return ""
     if not access.may(person, "assign"):

@@ -43,7 +43,7 @@ def assign(case_uid: uuid.UUID, *, actor: str, reason: str = "", to: str = "", t
     return True
 
 
-def hand_over(case_uid: uuid.UUID, *, actor: str, reason: str, of: str, to: str) -> bool:
+def hand_over(case_uid: uuid.UUID, *, actor: str, reason: str, of: str, to: str, team: str = "") -> bool:
     """Give a case of one person to another with a note; False where it is no longer theirs, or closed.
 
     Raises NotFound, Malformed.
@@ -53,7 +53,7 @@ def hand_over(case_uid: uuid.UUID, *, actor: str, reason: str, of: str, to: str)
         with open_case_locked(case_uid) as (case, operation, now):
             if case.assignee != of or of == to:
                 return False
-            hand = {"owner": case.owner, "to": to, "actor": actor, "reason": words}
+            hand = {"owner": team or case.owner, "to": to, "actor": actor, "reason": words}
             _hand_on(case, operation, now, **hand, kind="handed_over")
     except NotNow:
         return False

@@ -97,12 +97,13 @@ def give(request: HttpRequest) -> HttpResponse:
 def _to_give(request: HttpRequest, found: list[Case], form: GiveForm, *, refusal: str = "") -> HttpResponse:
     chosen = Filter.read(request.POST, access.reader(request.user))
     ticked = set(request.POST.getlist("chosen")) if form.is_bound else {str(case.uid) for case in found}
+    now = database_now()
     context = {
         "section": "queue",
-        "now": database_now(),
+        "now": now,
         "form": form,
         "rows": [
-            (case, one, str(case.uid) in ticked)
+            (case, one, str(case.uid) in ticked, cases.rests(case, now))
             for case, one in zip(found, cases.subjects(found), strict=True)
         ],
         "people": cases.takers(),

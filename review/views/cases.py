@@ -91,14 +91,17 @@ def hand_over(request: HttpRequest) -> HttpResponse:
         except TieoutError as error:
             refusal = words(error)
     of = str(form["of"].value() or mine) if "of" not in form.errors else mine
-    rows = list(cases.of_person(of)[: SHOWN + 1])
+    rows, now = list(cases.of_person(of)[: SHOWN + 1]), database_now()
     shown = {
         "section": "queue",
-        "now": database_now(),
+        "now": now,
         "form": form,
         "of": of,
         "loads": cases.loads(),
-        "rows": list(zip(rows[:SHOWN], cases.subjects(rows[:SHOWN]), strict=True)),
+        "rows": [
+            (case, subject, cases.rests(case, now))
+            for case, subject in zip(rows[:SHOWN], cases.subjects(rows[:SHOWN]), strict=True)
+        ],
         "more": len(rows) > SHOWN,
         "asked": next((one.uid for one in rows if str(one.uid) == request.GET.get("case")), None),
         "people": [name for name in cases.takers() if name != of],
@@ -172,5 +175,7 @@ def _page(
         "moments": sheet.moments(snooze["until"].value() or ""),
         "refusal": refusal,
         "why_not": "" if may else access.lacking(person(request)),
+        "not_yours": handing.why_not(person(request), case.assignee) if case.assignee else "",
+        "from_another": handing.from_another(case, person(request), ""),
     }
     return render(request, "review/case.html", shown)

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
-from ledger.models import Case, Operation, database_now
+from ledger.models import Case, Event, Operation, database_now
 from ledger.rules.states import CaseKind
 from review.instants import zone
 from review.models import SavedView
@@ -113,7 +113,7 @@ def test_all_that_somebody_has_is_handed_over_with_a_note(durban: stories.Durban
     shown = page(bob, "/hand-over/?of=ann")
     assert [f'value="{case.uid}"' in shown for case in cases] == [True] * 3
     form = {"of": "ann", "to": "bob", "chosen": [str(case.uid) for case in cases[:2]], "note": "Ann is away."}
-    assert "Choose somebody else" in page(bob, "/hand-over/", form | {"to": "vic"})
+    assert "vic cannot take it" in page(bob, "/hand-over/", form | {"to": "vic"})
     assert "2 handed over to bob." in page(bob, "/hand-over/", form)
     assert "0 handed over to bob." in page(bob, "/hand-over/", form), "a second click finds them gone"
     assert [Case.objects.get(pk=case.pk).assignee for case in cases] == ["bob", "bob", "ann"]
@@ -137,6 +137,49 @@ def test_an_operations_page_leads_to_handing_over_that_one_by_an_address_of_its_
     shown = page(bob, html.unescape(link[1]))
     assert re.findall(r'name="chosen" value="([^"]+)" checked', shown) == [str(of(one).uid)]
     assert f'value="{of(other).uid}"' in shown, "the others stand there, too"
+
+
+def test_one_case_is_given_by_the_same_rule_as_many(durban: stories.Durban) -> None:
+    case, ann, bob = of(durban.absent(483)), browser_of("ann"), browser_of("bob")
+    person("eve")
+    address, form = f"/cases/{case.uid}/", {"team": "finance"}
+    page(ann, f"{address}assign/", {**form, "to": "ann"})
+    page(ann, f"{address}assign/", {**form, "to": "eve"})
+    assert of(case.operation).assignee == "eve", "one's own goes without a note"  # type: ignore[arg-type]
+    shown = page(ann, address)
+    assert "eve has it. Only an approver" in shown and "Take it" not in shown
+    for to in ("ann", ""):
+        refused = page(ann, f"{address}assign/", {**form, "to": to, "note": "Mine."})
+        assert "Only an approver or an administrator hands over" in refused
+    assert "Write a note: eve has it now" in page(bob, f"{address}assign/", {**form, "to": "bob"})
+    case.refresh_from_db()
+    assert case.assignee == "eve"
+    page(bob, f"{address}assign/", {"team": "operations", "to": "bob", "note": "Eve is away."})
+    case.refresh_from_db()
+    assert (case.assignee, case.owner) == ("bob", "operations")
+    last = Event.objects.filter(kind="handed_over").latest("pk")
+    assert (last.reason, last.data["was"], last.data["to"]) == ("Eve is away.", "eve", "bob")
+
+
+def test_the_lists_of_give_and_hand_over_say_what_is_snoozed(durban: stories.Durban) -> None:
+    first, second = durban.absent(483), durban.absent(484)
+    ann = browser_of("ann")
+    for one in (first, second):
+        actions.assign(of(one).uid, actor="ann", to="ann")
+    until = durban.clock.now() + timedelta(hours=3)
+    actions.snooze(of(first).uid, actor="ann", reason="The shop calls back.", until=until, knowingly=True)
+    ticked = {"action": "give", "which": "ticked", "pick": [str(first.uid), str(second.uid)]}
+    for shown in (page(ann, "/hand-over/?of=ann"), page(ann, "/bulk/freeze/", ticked)):
+        lines = [line for line in shown.split("<li>") if 'name="chosen"' in line]
+        assert {
+            of(one).uid: "snoozed until" in line
+            for one in (first, second)
+            for line in lines
+            if str(of(one).uid) in line
+        } == {
+            of(first).uid: True,
+            of(second).uid: False,
+        }
 
 
 def test_a_comment_stands_in_the_timeline_and_decides_nothing(durban: stories.Durban) -> None:
@@ -227,7 +270,7 @@ def test_many_are_given_at_once_and_what_somebody_has_is_handed_over_with_a_note
     assert set(cases) == {str(of(one).uid) for one in (first, second, third)}
     form = {"chosen": cases, "listed": cases, "address": "view=person", "to": "team:finance"}
     assert "Choose who takes them" in page(ann, "/bulk/give/", {**form, "to": ""})
-    assert "Choose who takes them" in page(ann, "/bulk/give/", {**form, "to": "person:vic"})
+    assert "vic cannot take it" in page(ann, "/bulk/give/", {**form, "to": "person:vic"})
     refused = page(ann, "/bulk/give/", {**form, "to": "person:eve"})
     assert (
         "1 of them are somebody else’s now" in refused
