@@ -14,6 +14,8 @@ from reconcile.proposals.models import AUDITOR, LIMIT, RULES
 from review import approvers, asked, trail
 
 SHOWN = 50
+EMPTY = dict.fromkeys(('""', "[]", "{}"), "nothing")
+"""What stands for a value that holds nothing, as a file writes it."""
 ENDED = {
     Answer.APPROVED: "approved it. It is in force.",
     Answer.REFUSED: "refused it. Nothing was changed.",
@@ -39,7 +41,7 @@ class Line:
         path, _, old = before.partition(" ")
         if not arrow:
             return cls(f"{place} · {path}" if found else place, "", values.partition(" ")[2] or values)
-        return cls(f"{place} · {path}", old, new)
+        return cls(f"{place} · {path}", EMPTY.get(old, old), EMPTY.get(new, new))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
@@ -109,7 +109,7 @@ def asker(asked: Asking) -> Asker:
 
 def askers(asked: Sequence[Asking], *, only: int | None = None) -> list[Asker]:
     """Return the same for many, with one question; `only`: the one account that matters as another hand."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "makers": [one.account for one in asked],
         "abouts": [one.about for one in asked],
         "since": [one.since for one in asked],

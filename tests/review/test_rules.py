@@ -66,6 +66,14 @@ def test_what_was_shown_is_proposed_and_in_force_once_another_agrees(books: Book
     assert "Nothing would change" in said(sent("read"))
 
 
+def test_what_would_hold_nothing_is_said_in_words(books: Books) -> None:
+    none = TEXT.replace('["finance@example.com"]', "[]")
+    Plan.objects.update(recipients=["old@example.com"])
+    shown = sent("read", text=none).content.decode()
+    then = shown.split("plan invoices · recipients</th>")[1].split("</tr>")[0]
+    assert "<b>nothing</b>" in then and "[]" not in then
+
+
 def test_other_than_was_shown_is_not_proposed(books: Books) -> None:
     shown = digest(said(sent("read")))
     refused = said(sent("propose", text=TEXT.replace("20m", "30m"), digest=shown, reason="Quietly."))
