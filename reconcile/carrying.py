@@ -15,15 +15,18 @@ CHUNK = 1000
 ABSENT = {ItemClass.MISSING: ItemClass.UNCERTAIN, ItemClass.UNCERTAIN: ItemClass.MISSING}
 """One difference in two classes: what is not there, with and without proof."""
 
+Name = tuple[str, str, str]
+"""Class, name and currency of a difference: `_names`."""
 LATEST = """
 SELECT latest.id
-FROM unnest(%(classes)s::text[], %(names)s::text[]) AS wanted (item_class, name)
+FROM unnest(%(classes)s::text[], %(names)s::text[], %(currencies)s::text[])
+    AS wanted (item_class, name, currency)
 CROSS JOIN LATERAL (
     SELECT f.id
     FROM reconcile_finding AS f
     JOIN reconcile_run AS r ON r.id = f.run_id
     WHERE f.item_class = wanted.item_class AND {name} = wanted.name AND r.plan_id = %(plan)s
-        AND f.run_id <> %(run)s
+        AND f.run_id <> %(run)s AND (f.item_class <> %(duplicate)s OR f.currency = wanted.currency)
     ORDER BY f.id DESC
     LIMIT 1
 ) AS latest
@@ -32,7 +35,8 @@ CROSS JOIN LATERAL (
 BY_REFERENCE = LATEST.format(name="f.reference")
 BY_FINGERPRINT = LATEST.format(name="f.reference = '' AND f.fingerprint")
 
-# As `_names` has it: one difference is one class under one name, absence with and without proof.
+# As `_names` has it: one difference is one class under one name, absence with and without proof; a
+# duplicate is one in each currency.
 FOUND_AGAIN = """
 UPDATE reconcile_finding AS f SET lives = false
 FROM reconcile_run AS r
@@ -43,6 +47,7 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
             = coalesce(nullif(f.reference, ''), f.fingerprint)
         AND CASE new.item_class WHEN %(missing)s THEN %(uncertain)s ELSE new.item_class END
             = CASE f.item_class WHEN %(missing)s THEN %(uncertain)s ELSE f.item_class END
+        AND (new.item_class <> %(duplicate)s OR new.currency = f.currency)
 )
 """
 
@@ -101,7 +106,7 @@ def carry_on(run: Run, findings: Sequence[Finding]) -> None:
             finding.case = earlier.case if _decided(earlier, finding) else None
 
 
-def _earlier(run: Run, findings: Sequence[Finding]) -> dict[tuple[str, str], Finding]:
+def _earlier(run: Run, findings: Sequence[Finding]) -> dict[Name, Finding]:
     """Return the latest earlier finding of the plan under each name; not every one has one."""
     named = {name for finding in findings if finding.reference for name in _names(finding)}
     unnamed = {name for finding in findings if not finding.reference for name in _names(finding)}
@@ -110,17 +115,23 @@ def _earlier(run: Run, findings: Sequence[Finding]) -> dict[tuple[str, str], Fin
     return {_names(finding)[0]: finding for finding in before}
 
 
-def _names(finding: Finding) -> list[tuple[str, str]]:
+def apart(finding: Finding) -> str:
+    """Return the currency that tells duplicates under one reference apart; other classes have one of each."""
+    return finding.currency if finding.item_class == ItemClass.DUPLICATE else ""
+
+
+def _names(finding: Finding) -> list[Name]:
     """Return what a finding goes by, in its own class first."""
     item_class, name = ItemClass(finding.item_class), finding.reference or finding.fingerprint
     sister = ABSENT.get(item_class)
-    return [(str(one), name) for one in (item_class, sister) if one is not None]
+    return [(str(one), name, apart(finding)) for one in (item_class, sister) if one is not None]
 
 
-def _latest(run: Run, statement: str, wanted: set[tuple[str, str]]) -> list[int]:
-    classes, names = [item_class for item_class, _ in wanted], [name for _, name in wanted]
+def _latest(run: Run, statement: str, wanted: set[Name]) -> list[int]:
+    classes, names, currencies = zip(*wanted, strict=True) if wanted else ((), (), ())
+    values = {"classes": list(classes), "names": list(names), "currencies": list(currencies)}
     with connection.cursor() as cursor:
-        cursor.execute(statement, {"classes": classes, "names": names, "plan": run.plan_id, "run": run.pk})
+        cursor.execute(statement, _values(run) | values)
         return [pk for (pk,) in cursor.fetchall()]
 
 

@@ -8,7 +8,7 @@ from django.db.models import Q
 from ledger.models import Case, Operation
 from ledger.rules.approvals import Answer
 from ledger.rules.states import State
-from reconcile.carrying import ABSENT
+from reconcile.carrying import ABSENT, apart
 from reconcile.classes import ItemClass
 from reconcile.differences.models import Decision, DecisionQuerySet, Way
 from reconcile.models import Finding, Run
@@ -26,6 +26,8 @@ def current(finding: Finding) -> Finding | None:
     item_class = ItemClass(finding.item_class)
     classes = [str(one) for one in (item_class, ABSENT.get(item_class)) if one is not None]
     named = {"reference": finding.reference} if finding.reference else {"fingerprint": finding.fingerprint}
+    if currency := apart(finding):
+        named["currency"] = currency
     living = Finding.objects.filter(
         lives=True, run__plan=finding.run.plan_id, item_class__in=classes, **named
     )
@@ -41,7 +43,8 @@ def about(finding: Finding) -> DecisionQuerySet:
     """Return what was decided about a difference, also as the record that a missing one was matched with."""
     name, item_class = name_of(finding), finding.item_class
     named = {"other__reference": name} if finding.reference else {"other__fingerprint": name}
-    its = Q(name=name, item_class=item_class) | Q(other__item_class=item_class, **named)
+    own = Q(currency=apart(finding)) if item_class == ItemClass.DUPLICATE else Q()
+    its = Q(own, name=name, item_class=item_class) | Q(other__item_class=item_class, **named)
     return Decision.objects.filter(its, plan=finding.run.plan_id)
 
 

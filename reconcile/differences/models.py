@@ -6,11 +6,12 @@ from enum import StrEnum
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, Value, When
 
 from ledger.models import Approval, Operation, OperationType, TieoutNow
 from ledger.rules.approvals import Answer, due_at
 from ledger.sight import Seen, Sight
+from reconcile.classes import ItemClass
 
 
 class Way(StrEnum):
@@ -107,8 +108,11 @@ class Decision(models.Model):
         indexes = [models.Index(name="decision_of_plan", fields=["plan", "way", "name"])]
         constraints = [
             models.UniqueConstraint(
+                "plan",
+                "item_class",
+                "name",
+                Case(When(item_class=ItemClass.DUPLICATE, then="currency"), default=Value("")),
                 name="decision_one_open",
-                fields=["plan", "item_class", "name"],
                 condition=Q(ended_at=None, answer__in=["", Answer.APPROVED]),
             ),
             models.CheckConstraint(name="decision_way_known", condition=Q(way__in=sorted(Way))),

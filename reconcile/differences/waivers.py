@@ -26,16 +26,17 @@ def waived(run: Run, now: datetime, *, found: Iterable[Finding] | None = None) -
     both = asked.waivers(now).annotate(lives=Value(True)).union(then, all=True)
     # A difference that lives is asked about as of now, one that was found again since as of its run's end.
     known = {
-        (bool(one.lives), one.item_class, one.name, one.fingerprint): one  # type: ignore[attr-defined]  # above
+        (bool(one.lives), one.item_class, one.name, one.currency, one.fingerprint): one  # type: ignore[attr-defined]  # above
         for one in both
     }
     if not known:
         return []
     if found is None:
-        names = {fingerprint for _, _, _, fingerprint in known}
+        names = {one.fingerprint for one in known.values()}
         found = run.findings.filter(is_open=True, fingerprint__in=names).order_by("pk")
     about = (
-        (one, known.get((one.lives, one.item_class, leaves.name_of(one), one.fingerprint))) for one in found
+        (one, known.get((one.lives, one.item_class, leaves.name_of(one), one.currency, one.fingerprint)))
+        for one in found
     )
     return [(one, waiver) for one, waiver in about if waiver is not None and one.is_open]
 

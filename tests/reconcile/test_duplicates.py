@@ -1,11 +1,20 @@
 """Known failures 52 and 53: multiplicity is counted, and nothing is merged or matched twice."""
 
+import uuid
+from datetime import timedelta
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, transaction
 
-from ledger.models import Lookup
+from ledger.models import Lookup, database_now
 from ledger.rules.states import Outcome
-from reconcile.models import Record
+from reconcile.differences import actions as differences
+from reconcile.differences import leaves, waivers
+from reconcile.differences.models import Decision, Way
+from reconcile.models import Finding, Record, Run
+from tests.databases import Clock
+from tests.people import person
 from tests.reconcile.books import HELD, Books, adds_up, counts, key_of, record, refreshed
 
 
@@ -105,3 +114,40 @@ def test_an_older_connector_made_order_471_four_times(books: Books) -> None:
     assert finding.case.kind == "several"
     assert Lookup.objects.get(operation=operation).verdict == "several"
     adds_up(run)
+
+
+def test_duplicates_in_two_currencies_are_two_differences(listed: Books, clock: Clock) -> None:
+    at = listed.plan.changed_at.isoformat()
+    one, rand, euro = (
+        record(number, key=key_of("90"), total="50.00", currency=currency, created_at=at)
+        for number, currency in enumerate(("ZAR", "ZAR", "EUR"), 1)
+    )
+
+    person("ann")
+
+    def doubled(*records: dict[str, Any]) -> tuple[Run, dict[str, Finding]]:
+        HELD.pages = [[*records]]
+        run, _ = listed.run()
+        read = run.findings.select_related(*differences.READ).filter(item_class="duplicate_at_destination")
+        return run, {duplicate.currency: duplicate for duplicate in read}
+
+    def waive(finding: Finding) -> Decision:
+        until, command = database_now() + timedelta(days=10), uuid.uuid4()
+        said: dict[str, Any] = {"reason": "The shop knows.", "until": until, "command_id": command}
+        return differences.decide(finding, Way.WAIVE, actor="ann", **said)
+
+    first, before = doubled(one, rand, euro)
+    clock.advance(86400)
+    second, after = doubled(one, rand, euro)
+    assert {leaves.current(duplicate) for duplicate in before.values()} == set(after.values())
+    assert {(each.first_seen_at, each.came_back) for each in after.values()} == {(first.started_at, False)}
+    decision = waive(after["ZAR"])
+    assert leaves.standing(after["EUR"]) is None
+    assert waivers.waived(second, database_now()) == [(after["ZAR"], decision)]
+    other = waive(after["EUR"])
+    assert {about for _, about in waivers.waived(second, database_now())} == {decision, other}
+    clock.advance(86400)
+    third, left = doubled(one, rand, euro | {"status": "void"})
+    assert [*left] == ["ZAR"] and list(third.gone.all()) == [after["EUR"]]
+    other.refresh_from_db()
+    assert other.why_ended == f"Run {third.pk} found it gone."
