@@ -69,6 +69,8 @@ class Panel:
     notes: list[str]
     open_url: str
     records: list[beside.Record]
+    before: str
+    """What the last check found that could look, where the latest could not."""
     compared: list[beside.Compared]
     meant: str
     unseen: tuple[str, str]
@@ -108,7 +110,9 @@ def panel(reading: Reading) -> Panel:
     """Return the page's parts in words."""
     icon, verdict = sentences.heading(reading)
     operation, now = reading.operation, reading.now
-    shown = reading.seen.records if reading.seen and reading.verdict else ()
+    seen = reading.seen if reading.verdict else None
+    before = seen.before if seen else None
+    could = before if seen and seen.verdict is Verdict.COULD_NOT_LOOK else seen
     shown_already = {*reading.linked, *reading.reversals}
     return Panel(
         name=wording.name(operation),
@@ -120,7 +124,8 @@ def panel(reading: Reading) -> Panel:
         ways=_buttons(reading, _ways(reading)),
         notes=list(_notes(reading)),
         open_url=beside.open_url(reading, reading.facts.destination_reference),
-        records=[beside.record(reading, record) for record in shown],
+        records=[beside.record(reading, record) for record in (could.records if could else ())],
+        before=before.heading(reading.meant) if before else "",
         compared=beside.compared(reading),
         meant=amounts.whole(operation.amount, operation.currency),
         unseen=beside.unseen(reading),

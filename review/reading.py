@@ -127,8 +127,13 @@ class Reading:
 
     @cached_property
     def seen(self) -> Seen | None:
-        """What the latest check since the last try found, and whether it still proves anything."""
-        return self.see(self.latest) if self.latest else None
+        """What the latest check since the last try found; if it could not look, the last that could, too."""
+        seen = self.see(self.latest) if self.latest else None
+        if seen is None or seen.verdict is not Verdict.COULD_NOT_LOOK:
+            return seen
+        looked = (row for row in self.lookups if row.verdict != Verdict.COULD_NOT_LOOK)
+        row = actions.latest_of(looked, self.attempts)
+        return replace(seen, before=self.see(row) if row else None)
 
     def see(self, row: Lookup) -> Seen:
         """Return what a check found; its silence is no proof once a drill has refuted what that rests on."""

@@ -1,7 +1,7 @@
 """One row of the queue in words: did it happen, what was found, who has it, and what comes next."""
 
 from collections.abc import Collection, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
@@ -65,7 +65,7 @@ class Row:
         state = State(operation.state)
         seen = Seen.read(operation.seen) if operation.seen else None
         if seen is not None and operation.operation_type_id in refuted:
-            seen = replace(seen, proof=False)
+            seen = seen.unproved
         verdict = seen.verdict if seen else None
         trouble = wording.trouble(state, verdict=verdict, case=operation.case_kind)
         trouble = None if operation.reverses_id is not None else trouble
@@ -189,10 +189,18 @@ def _found(operation: Any, seen: Seen | None, now: datetime, *, trouble: Verdict
     if operation.cancelled_at is not None:
         return "failed", "Cancelled before it was sent"
     if seen is not None and not _refused_itself(operation, seen):
-        return seen.icon, seen.short(_meant(operation))
+        return seen.icon, _told(seen, _meant(operation), now)
     if trouble is not None:
         return str(trouble), "By a reconciliation"
     return _unseen(operation, tried)
+
+
+def _told(seen: Seen, meant: Meant, now: datetime) -> str:
+    before = seen.before
+    if before is None:
+        return seen.short(meant)
+    found = before.short(meant)
+    return f"{seen.short(meant)}. {instant(before.asked_at, now)}: {found[:1].lower()}{found[1:]}"
 
 
 def _refused_itself(operation: Any, seen: Seen | None) -> bool:

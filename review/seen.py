@@ -1,7 +1,7 @@
 """What a look-up found, in words: the same for the queue, the page and the list of checks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
@@ -40,6 +40,8 @@ class Seen:
     asked_at: datetime
     records: Sequence[Mapping[str, Any]]
     why: str = ""
+    before: "Seen | None" = None
+    """Where it could not look: what the last one found that could."""
 
     @classmethod
     def of(cls, row: Lookup) -> Self:
@@ -57,7 +59,13 @@ class Seen:
             asked_at,
             found["records"],
             found["why"],
+            cls.read(found["before"]) if found.get("before") else None,
         )
+
+    @property
+    def unproved(self) -> Self:
+        """The same, where no silence of this look-up proves anything."""
+        return replace(self, proof=False, before=self.before and replace(self.before, proof=False))
 
     @property
     def live(self) -> list[Mapping[str, Any]]:

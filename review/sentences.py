@@ -353,20 +353,10 @@ def checked(reading: Reading) -> str:
     you = row.actor == reading.person.get_username()
     who = "you" if you else wording.who(row.actor).replace("Software", "software")
     told = f"At {instant(seen.asked_at, reading.now)} {who} checked {reading.there}"
-    before = _last_that_looked(reading) if seen.verdict is Verdict.COULD_NOT_LOOK else None
-    if before is None:
+    if (before := seen.before) is None:
         return f"{told}: {_saw(reading, seen)}"
     at = instant(before.asked_at, reading.now)
     return f"{told}: it could not look. {_blind(seen)} At {at}, when it last could: {_saw(reading, before)}"
-
-
-def _last_that_looked(reading: Reading) -> Seen | None:
-    """Return what the latest check since the last try found that could look, if there is one."""
-    last = reading.attempts[-1] if reading.attempts else None
-    since = (last.closed_at or last.claimed_at) if last is not None else reading.operation.accepted_at
-    looked = (row for row in reading.lookups if row.verdict != Verdict.COULD_NOT_LOOK)
-    found = next((row for row in looked if row.asked_at >= since), None)
-    return reading.see(found) if found is not None else None
 
 
 def _saw(reading: Reading, seen: Seen) -> str:

@@ -24,6 +24,7 @@ from django.db.models.functions import Coalesce, JSONObject, NullIf
 
 from ledger import sight
 from ledger.models import Approval, Attempt, Lookup, Operation, OperationType, Pause, Permit
+from ledger.rules.states import Verdict
 from review.built import built
 from review.models import Item
 
@@ -136,18 +137,18 @@ def _told(operations: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _seen() -> QuerySet[Any]:
-    """Return the latest check of an operation that saw its end, as JSON."""
-    seen = JSONObject(
-        verdict="verdict",
-        proof="proof",
-        complete="complete",
-        records="records",
-        asked_at="asked_at",
-        why="why",
-    )
-    lookups = Lookup.objects.filter(~Exists(_unseen()), operation=OuterRef("pk")).order_by("-asked_at", "-id")
-    found: QuerySet[Any] = lookups.annotate(found=seen).values("found")[:1]
-    return found
+    """Return the latest check of an operation that saw its end, as JSON; with the last that could look."""
+    blind = Q(verdict=Verdict.COULD_NOT_LOOK)
+    looked = Lookup.objects.filter(~blind, ~Exists(_unseen()), operation=OuterRef("operation"))
+    before = Choice(When(blind, then=Subquery(_first(looked))), default=None)
+    return _first(Lookup.objects.filter(~Exists(_unseen()), operation=OuterRef("pk")), before=before)
+
+
+def _first(lookups: QuerySet[Lookup], **more: Choice) -> QuerySet[Any]:
+    """Return the latest of some checks, as JSON."""
+    columns = ("verdict", "proof", "complete", "records", "asked_at", "why")
+    seen = JSONObject(**{name: name for name in columns}, **more)
+    return lookups.order_by("-asked_at", "-id").annotate(found=seen).values("found")[:1]
 
 
 def _unseen() -> QuerySet[Attempt]:

@@ -169,9 +169,13 @@ def test_a_check_that_could_not_look_leaves_what_was_found_before_it_in_sight(du
     durban.looked(operation, stories.BLIND)
     blind = "it could not look. The list broke off after page 2. At"
     says(operation, blind, "when it last could: four invoices stand there under this reference")
+    says(operation, "Four invoices carry it</b>", "when it could look last", "INV-4")
+    row = browser_of("vic").get("/queue/").content.decode()
+    assert re.search(r"Could not look\. [0-9:]+( SAST)?: four invoices carry it", row)
     durban.clock.advance(60)
     tried = durban.blind(472, "10.00")
     says(tried, "it could not look, so nothing is known.")
+    assert "when it could look last" not in shown(tried), "the try since then may have made another"
 
 
 def test_could_not_look(durban: stories.Durban) -> None:
