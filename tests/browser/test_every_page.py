@@ -16,9 +16,12 @@ from tests.browser.conftest import Windows
 from tests.browser.flows.of_people import sealed
 from tests.browser.test_looks import looked_at, unfold
 from tests.databases import Clock
+from tests.ledger.test_reversals import books as books
 from tests.people import limited, person
 from tests.review import test_every_door as doors
 from tests.review.signing import signed_in, with_app
+from tests.review.test_concerned import MAILED, Mailed
+from tests.review.test_concerned import several as several
 from tests.review.test_entities import CAPE, billed
 from tests.review.test_every_door import DOORS, OPERATION, Place
 
@@ -91,6 +94,7 @@ LOOKED_AT = {
         "second-again": "accounts/second/again/",
         "app-remove": "accounts/app/remove/",
         "codes-make": "accounts/codes/make/",
+        "reversed": "runs/reversed/",
     },
 }
 """By test file and picture, the address that is looked at there."""
@@ -100,7 +104,7 @@ NO_PAGE = {
     *("accounts/security/sessions/end/", "accounts/security/sessions/<int:pk>/end/"),
 }
 """Files, answers to machines, and what leads elsewhere."""
-TO_COME = {"accounts/passkeys/again/", "accounts/passkeys/<int:pk>/remove/", "runs/reversed/"}
+TO_COME = {"accounts/passkeys/again/", "accounts/passkeys/<int:pk>/remove/"}
 """Nobody looks at them yet."""
 
 
@@ -263,4 +267,13 @@ def test_a_difference_to_answer_and_a_run_to_stop(clock: Clock, windows: Windows
     look.at("approvals-differences", "bob", "/approvals/", says="Differences")
     look.at("difference-to-answer", "bob", address, says="Waits for a second person")
     look.at("run-stop", "ann", doors.to_stop(place, "ann")[0], says="Stop run")
+    assert look.wrong == []
+
+
+def test_whom_reversed_duplicates_concerned(several: Mailed, windows: Windows) -> None:
+    look = Looker(windows)
+    operation = several.reversed("Umgeni Cycles", "no", MAILED, "")
+    several.reversed("Thirty-nine Steps Bookshop and Stationers (Pty) Ltd", "", MAILED, amount="1240.00")
+    look.at("reversed", "vic", "/runs/reversed/", says="2 customers, 2 operations")
+    look.at("kept-and-reversed", "ann", f"/operations/{operation.uid}/", says="Kept and reversed")
     assert look.wrong == []

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from playwright.sync_api import expect
+
 from ledger.models import Operation
 from ledger.rules.states import Outcome
 from reconcile.actions import start
@@ -119,6 +121,7 @@ def test_a_difference_is_decided_by_mouse_by_keys_and_without_script(
     ann.get_by_text("ann waived it until").first.wait_for()
     wrong += looked_at(ann, "difference-waived")
     ann.goto(f"/runs/{run.uid}/")
+    wrong += looked_at(ann, "run-waived")
     ann.get_by_role("row", name="order 483").get_by_role("link").nth(1).click()
     ann.get_by_role("link", name="Match by hand").click()
     ann.get_by_role("link", name=near[1]).click()
@@ -140,8 +143,13 @@ def test_a_run_at_work_shows_its_end_by_itself(windows: Windows, clock: Clock, t
     books = Books.configured(tmp_path, performed_by="caller")
     start_at, to = window(books.plan, None, None)
     run = start(books.plan, window_from=start_at, window_to=to, actor="ann")
-    page = windows.of("vic")
+    page = windows.of("ann")
     page.goto(f"/runs/{run.uid}/")
     assert page.get_by_role("heading", name="Running").is_visible()
+    page.get_by_role("link", name="Stop it").focus()
+    Run.objects.filter(pk=run.pk).update(records=1)
+    page.get_by_text("1 record read so far").wait_for()
+    expect(page.get_by_role("link", name="Stop it")).to_be_focused()
+    run.refresh_from_db()
     execute(run)
     page.get_by_role("heading", name="Explained; nothing is open").wait_for()
