@@ -45,7 +45,7 @@ class Request:
 
 def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
     """Return the open requests, those due first at the top, and whether there are more."""
-    open_ = Approval.objects.waiting(now).defer("meant_sealed").order_by("due_at", "pk")
+    open_ = Approval.objects.waiting(now).defer("meant_sealed").due_first()
     found = list(open_[: SHOWN + 1])
     asks = found[:SHOWN]
     found_too = told.read([ask.operation_id for ask in asks])

@@ -142,9 +142,17 @@ def due(made_at: datetime, due_at: datetime, expires_at: datetime, now: datetime
     counts, at = f"counts until {instant(expires_at, now)}", instant(due_at, now)
     window = due_at < approvals.due_at(made_at, expires_at)
     if due_at <= now:
-        return f"was due {at}{', when the key’s window closed' if window else ''}; {counts}"
+        closed = ", when the key’s window closed" if window else ""
+        return f"was due {at}{closed}, {span(now - due_at)} late; {counts}"
     before = ", before the key’s window closes" if window else ""
     return f"due by {at}, {span(due_at - now)} from now{before}; {counts}"
+
+
+def left(due_at: datetime, now: datetime) -> tuple[str, bool]:
+    """Say in a word how long is left to answer, or how late it is; and whether it is late."""
+    if due_at <= now:
+        return f"{span(now - due_at)} late", True
+    return f"due {instant(due_at, now)}, {span(due_at - now)} left", False
 
 
 def lines(approval: Approval, operation: Operation, now: datetime) -> Iterator[str]:

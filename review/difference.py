@@ -262,23 +262,28 @@ def asks(decision: Decision, now: datetime) -> str:
             return "to match by hand"
 
 
+def named(decision: Decision) -> str:
+    """Name what a decision is about, with its amount."""
+    amount = amounts.whole(decision.amount, decision.currency)
+    return f"{decision.name} · {amount}" if amount else decision.name
+
+
 def waiting(person: User, now: datetime, *, most: int = 50) -> list[dict[str, Any]]:
-    """Return the open requests about differences, those that lapse first at the top."""
+    """Return the open requests about differences, those due first at the top."""
     rows = (
         Decision.objects.waiting(now)
         .filter(approval=None)
         .select_related("finding__run__plan__operation_type__destination")
     )
-    return [request(one, person, now, whole=False) for one in rows.order_by("expires_at")[:most]]
+    return [request(one, person, now, whole=False) for one in rows.due_first()[:most]]
 
 
 def request(decision: Decision, person: User, now: datetime, *, whole: bool = True) -> dict[str, Any]:
     """Return one request as the list and its page show it; `closed` says why this person cannot answer."""
     closed = approvers.why_not(actions.asked_by(decision), person) if whole else ""
-    amount = amounts.whole(decision.amount, decision.currency)
     return {
         "decision": decision,
-        "title": f"{decision.name}{f' · {amount}' if amount else ''}",
+        "title": named(decision),
         "asks": asks(decision, now),
         "until": asked.due(decision.made_at, decision.due_at, decision.expires_at, now),
         "mine": approvers.is_own(decision, person),

@@ -68,7 +68,7 @@ def of(proposal: Proposal, person: User, now: datetime, *, whole: bool = True) -
     told = Event.objects.filter(operation=None, data__proposal=str(proposal.uid)) if whole else ()
     return Proposed(
         proposal=proposal,
-        title=_title(proposal),
+        title=title(proposal),
         maker=proposal.maker,
         until="nobody answered in time" if over else left,
         lines=[Line.of(said) for said in proposal.lines],
@@ -86,7 +86,8 @@ def _ended(proposal: Proposal, by: str, done: str) -> str:
     return f"{by} {done}" if unsaid else f"{by} {done} “{proposal.why}”"
 
 
-def _title(proposal: Proposal) -> str:
+def title(proposal: Proposal) -> str:
+    """Say what it would change."""
     if proposal.kind == RULES:
         count = len(proposal.lines)
         return f"Change of rules: {proposal.title}, {count} {'line' if count == 1 else 'lines'}"
@@ -106,6 +107,6 @@ def limits_of_people() -> list[tuple[User, str]]:
 
 
 def waiting(person: User, now: datetime, *, most: int = SHOWN) -> list[Proposed]:
-    """Return the open proposals, those that lapse first at the top."""
-    found = Proposal.objects.waiting(now).defer("meant_sealed").order_by("expires_at")[:most]
+    """Return the open proposals, those due first at the top."""
+    found = Proposal.objects.waiting(now).defer("meant_sealed").due_first()[:most]
     return [of(one, person, now, whole=False) for one in found]

@@ -12,25 +12,23 @@ from django.db.models import Case as Choice
 from django.db.models import Count, Sum, Value, When
 from django.urls import reverse
 
-from ledger.models import Approval, Case
+from ledger.models import Case
 from ledger.rules.states import CaseKind
 from review import (
     access,
     approvals,
-    approvers,
-    asked,
+    asks,
     expected,
     instants,
     narrowing,
     pausing,
-    proposing,
     queue,
     since,
     troubles,
     wording,
 )
 from review.ages import CLASSES, Ages, Part
-from review.bulk import controls, listing
+from review.bulk import listing
 from review.filters import Filter
 from review.models import Item
 from review.notices import inbox
@@ -47,18 +45,6 @@ PERSON = Filter(view="person", order="due")
 MINE = replace(PERSON, who="me")
 ESCALATED = Filter(view="escalated", order="due")
 SNOOZED = Filter(view="snoozed")
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A request for a second person."""
-
-    title: str
-    address: str
-    asks: str
-    expires_at: datetime
-    until: str
-    mine: bool
 
 
 @dataclass(frozen=True)
@@ -81,7 +67,7 @@ class Today:
     """How many triggers ran more than once; bounded."""
     lists: list[listing.Part]
     """What of many at once waits for somebody, or does not move."""
-    asks: list[Ask]
+    asks: list[asks.Ask]
     asked: str
     ages: list[Ages]
     """The money at risk of what waits for a person, currency by currency."""
@@ -106,7 +92,7 @@ class Today:
             escalated=_count(ESCALATED, now),
             repeated=_repeated(),
             lists=listing.standing(person, now),
-            asks=_asks(person, now) if asked_now else [],
+            asks=asks.first(person, now, most=APPROVALS) if asked_now else [],
             asked=asked_now,
             ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],
             without_amount=sum(part.count for part in held.get("", [])),
@@ -169,52 +155,6 @@ def _repeated() -> str:
     cases = Case.objects.open().filter(operation=None, kind=CaseKind.REPEATED)
     count = cases.values("pk")[: COUNTED + 1].count()
     return wording.bounded(count, COUNTED) if count else ""
-
-
-def _asks(person: User, now: datetime) -> list[Ask]:
-    """Return the open requests for a second person that lapse first: of operations, of rules, of lists."""
-    found = Approval.objects.waiting(now).defer("meant_sealed").order_by("expires_at", "pk")
-    of_one = [
-        Ask(
-            title=wording.title(approval.operation),
-            address=reverse("operation", args=[approval.operation.uid]),
-            asks=f"{asked.maker(approval)} asks {asked.asks(approval)}",
-            expires_at=approval.expires_at,
-            until=instants.instant(approval.expires_at, now),
-            mine=approvers.is_own(approval, person),
-        )
-        for approval in found.select_related("operation__operation_type__destination")[:APPROVALS]
-    ]
-    others = [*_of_rules(person, now), *_of_lists(person, now)]
-    return sorted([*of_one, *others], key=lambda ask: ask.expires_at)[:APPROVALS]
-
-
-def _of_rules(person: User, now: datetime) -> list[Ask]:
-    return [
-        Ask(
-            title=one.title,
-            address=reverse("proposal", args=[one.proposal.uid]),
-            asks=f"{one.maker} proposes it",
-            expires_at=one.proposal.expires_at,
-            until=instants.instant(one.proposal.expires_at, now),
-            mine=approvers.is_own(one.proposal, person),
-        )
-        for one in proposing.waiting(person, now, most=APPROVALS)
-    ]
-
-
-def _of_lists(person: User, now: datetime) -> list[Ask]:
-    return [
-        Ask(
-            title=f"Bulk action {bulk.pk}",
-            address=reverse("bulk", args=[bulk.uid]),
-            asks=f"{bulk.maker} asks to {controls.phrase(bulk)}",
-            expires_at=bulk.counts_until or now,
-            until=instants.instant(bulk.counts_until or now, now),
-            mine=approvers.is_own(bulk, person),
-        )
-        for bulk in listing.asked()[:APPROVALS]
-    ]
 
 
 def _ages(now: datetime) -> dict[str, list[Part]]:

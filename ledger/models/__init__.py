@@ -1,7 +1,7 @@
 """The ledger's rows: facts, each with one writer in `ledger.actions`."""
 
 from ledger.models.access import ApiToken, Heartbeat
-from ledger.models.approval import Approval, DecidedAlone, SettledAlone
+from ledger.models.approval import HALF_OVER, Approval, DecidedAlone, SettledAlone
 from ledger.models.automation import Automation
 from ledger.models.choice import Choice
 from ledger.models.clock import TieoutNow, database_now, settled_until
@@ -21,6 +21,7 @@ from ledger.models.team import Team
 from ledger.models.webhook import Delivery, Webhook
 
 __all__ = [
+    "HALF_OVER",
     "REFERENCES",
     "ApiToken",
     "Approval",

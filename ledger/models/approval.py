@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import DurationField, ExpressionWrapper, F, Q
 
 from ledger.models.clock import TieoutNow
 from ledger.models.destination import OperationType
@@ -13,6 +13,9 @@ from ledger.models.evidence import Lookup
 from ledger.models.operation import Operation
 from ledger.rules.approvals import Answer, Ask
 from ledger.sight import Seen, Sight
+
+HALF_OVER = F("made_at") + ExpressionWrapper((F("expires_at") - F("made_at")) / 2, DurationField())
+"""When half of a request's time is over, as `ledger.rules.approvals.due_at` reckons it."""
 
 
 class ApprovalQuerySet(Seen, models.QuerySet["Approval"]):
@@ -29,6 +32,10 @@ class ApprovalQuerySet(Seen, models.QuerySet["Approval"]):
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Open requests that still count; whose time is over has lapsed, also before an event says so."""
         return self.open().filter(expires_at__gt=now)
+
+    def due_first(self) -> Self:
+        """Put first what should be answered first."""
+        return self.order_by("due_at", "pk")
 
 
 class Approval(models.Model):

@@ -8,7 +8,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
 
-from ledger.models import Approval, Operation, OperationType, TieoutNow
+from ledger.models import HALF_OVER, Approval, Operation, OperationType, TieoutNow
 from ledger.rules.approvals import Answer, due_at
 from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
@@ -41,6 +41,10 @@ class DecisionQuerySet(Seen, models.QuerySet["Decision"]):
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Those that wait and still count."""
         return self.open().filter(Q(until=None) | Q(until__gt=now), expires_at__gt=now)
+
+    def due_first(self) -> Self:
+        """Put first what should be answered first."""
+        return self.order_by(HALF_OVER, "pk")
 
     def in_force(self) -> Self:
         """Those that were carried out and that nothing has ended."""

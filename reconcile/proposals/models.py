@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F, Q
 
-from ledger.models import TieoutNow
+from ledger.models import HALF_OVER, TieoutNow
 from ledger.rules.approvals import Answer, due_at
 from ledger.sight import Seen, Sight
 
@@ -29,6 +29,10 @@ class ProposalQuerySet(Seen, models.QuerySet["Proposal"]):
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Open proposals that still count."""
         return self.open().filter(expires_at__gt=now)
+
+    def due_first(self) -> Self:
+        """Put first what should be answered first."""
+        return self.order_by(HALF_OVER, "pk")
 
 
 class Proposal(models.Model):

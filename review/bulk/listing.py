@@ -123,14 +123,9 @@ def _line(bulk: Bulk, by: dict[str, int]) -> Line:
     return Line(bulk, badge(bulk), wording.first_up(name(bulk)), at)
 
 
-def asked() -> list[Bulk]:
-    """Return the bulk actions that wait for a second person."""
-    return list(Bulk.objects.waiting(TieoutNow()).order_by("asked_at")[:SHOWN])
-
-
 def waiting(now: datetime) -> list[tuple[Bulk, str]]:
-    """Return them with the words for when they should be answered, and until when they count."""
-    return [(bulk, until(bulk, now)) for bulk in asked()]
+    """Return those that wait for a second person, each with its due time in words."""
+    return [(bulk, until(bulk, now)) for bulk in Bulk.objects.waiting(TieoutNow()).due_first()[:SHOWN]]
 
 
 def until(bulk: Bulk, now: datetime) -> str:

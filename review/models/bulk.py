@@ -6,7 +6,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Cast
+from django.db.models.functions import Cast, Least
 
 from ledger.models import Lookup, Operation, TieoutNow
 from ledger.models.evidence import EventQuerySet
@@ -59,6 +59,10 @@ class BulkQuerySet(Seen, models.QuerySet["Bulk"]):
     def waiting(self, now: datetime | TieoutNow) -> Self:
         """Requests for a second person that still count; the others lapse, also before that is noted."""
         return self.filter(status=Status.ASKED, asked_at__gt=now - ASKED_FOR)
+
+    def due_first(self) -> Self:
+        """Put first what should be answered first."""
+        return self.order_by(Least(F("asked_at") + ASKED_FOR / 2, "key_until"), "pk")
 
     def lapsed(self, now: datetime) -> Self:
         """Requests that nobody answered in time."""

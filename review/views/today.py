@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from ledger.models import Operation, database_now
-from reconcile.models import History
+from reconcile.models import History, Run
 from review import since
 from review.access import people_only
 from review.today import Today
@@ -17,7 +17,7 @@ from review.views.operation import SeeOther, person
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Show today; invite on an empty system."""
-    if not (Operation.objects.exists() or History.objects.exists()):
+    if not any(kind.objects.exists() for kind in (Operation, History, Run)):
         return render(request, "review/empty.html", {"section": "today"})
     now = database_now()
     context = {"section": "today", "now": now, "today": Today.of(person(request), now)}

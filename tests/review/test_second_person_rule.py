@@ -8,6 +8,7 @@
 | as a change of role | refused                      | refused            | refused          |
 
 After half of its time all approvers but who asked are told, once; who asked is told of what came of it.
+On Today all kinds stand in one list by due time, with how long is left, or how late each is.
 """
 
 import html
@@ -21,6 +22,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.actions.escalating import ASKED_OVERDUE
@@ -34,6 +36,7 @@ from review.notices import digest
 from tests.databases import Clock
 from tests.people import browser_of, person
 from tests.review.test_every_door import Form, Place, asked, bulk, extra_asked, proposed
+from tests.review.test_today import today
 
 REFUSED = r"another|stand in for|second person answers"
 HANDS = "has asked, and one of you stands in for the other: a third person decides."
@@ -191,7 +194,9 @@ def test_after_half_of_its_time_all_approvers_are_told_and_who_asked_of_its_answ
     assert told("overdue") == others, "once each, and not who asked"
     unmarked(row, place, r"only grows|on record")
     assert "Past its due time without a second person’s answer: one request" in text("bob", "/notices/")
-    assert "Was due " in page("bob", "/approvals/") or "was due " in page("bob", "/approvals/")
+    assert re.search(
+        r"[Ww]as due [^;]*, (40|4\d) s late; counts", page("bob", "/approvals/").replace("\u00a0", " ")
+    )
     answered("bob", address, form, way="refuse")
     assert told("answered") == [row.maker]
     shown = text(row.maker, "/notices/")
@@ -236,3 +241,43 @@ def unmarked(row: Any, place: Place, why: str) -> None:
 
 def text(name: str, address: str) -> str:
     return " ".join(re.sub("<[^>]+>", "", page(name, address)).split())
+
+
+def listed(name: str) -> list[tuple[str, str]]:
+    """Each line of the section: where it leads, and all its words."""
+    section = today(name).split('id="h-due"')[1].split("</section>")[0]
+    lines = section.split("<li>")[1:]
+    assert f"All {len(lines)} requests</a>" in section
+    return [(line.split('href="')[1].split('"')[0], " ".join(line.split())) for line in lines]
+
+
+@pytest.mark.parametrize("kinds", [("role", "operation", "list"), ("role", "difference")])
+def test_on_today_all_kinds_stand_in_one_list_by_due_time_at_a_fixed_number_of_queries(
+    place: Place, kinds: tuple[str, ...]
+) -> None:
+    found = []
+    for what in kinds:
+        row, address, _ = ASKS[what](place)
+        found.append((row, address))
+        place.clock.advance(timedelta(days=3.2 if what == "role" else 0))
+    by_due = sorted(found, key=lambda one: one[0].due_at)
+    assert "list" not in kinds or by_due[0][0].expires_at > found[-1][0].counts_until, (
+        "what ends first is not"
+    )
+    lines = listed("bob")
+    assert [address for address, _ in lines] == [address for _, address in by_due]
+    assert all(" left</span>" in words and 'class="late"' not in words for _, words in lines)
+    assert any("another must answer" in words for _, words in listed(found[-1][0].maker))
+    before = queries_of_today()
+    ASKS[kinds[-1]](place)
+    assert queries_of_today() <= before, "one more request costs no more"
+    place.clock.set(by_due[0][0].due_at + timedelta(minutes=5))
+    (late,) = [words for _, words in listed("bob") if 'class="late"' in words]
+    assert by_due[0][1] in late and "5 min late</span>" in late
+
+
+def queries_of_today() -> int:
+    bob = browser_of("bob")
+    with CaptureQueriesContext(connection) as queries:
+        assert bob.get("/").status_code == 200
+    return len(queries)
