@@ -109,7 +109,17 @@ class Decision(models.Model):
     objects = DecisionQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(name="decision_of_plan", fields=["plan", "way", "name"])]
+        indexes = [
+            models.Index(name="decision_of_plan", fields=["plan", "way", "name"]),
+            models.Index(
+                name="decision_open", fields=["expires_at"], condition=Q(in_force_at=None, answer="")
+            ),
+            models.Index(
+                name="decision_over",
+                fields=["until"],
+                condition=Q(in_force_at__isnull=False, ended_at=None, way=Way.WAIVE),
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 "plan",

@@ -59,7 +59,10 @@ class Notice(models.Model):
                 condition=Q(kind__in=["answered", "escalated", "given", "named", "overdue"]),
             ),
         ]
-        indexes = [models.Index(name="notice_of_person", fields=["person", "-at"])]
+        indexes = [
+            models.Index(name="notice_of_person", fields=["person", "-at"]),
+            models.Index(name="notice_read", fields=["read_at"], condition=Q(read_at__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.person_id}"
@@ -159,6 +162,7 @@ class Message(models.Model):
         indexes = [
             models.Index(name="message_due", fields=["channel", "due_at"], condition=Q(state="waiting")),
             models.Index(name="message_given_up", fields=["-id"], condition=Q(state="given_up")),
+            models.Index(name="message_over", fields=["made_at"], condition=~Q(state="waiting")),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """Puts into the outbox what is due: each person's one digest a day, and what a team's chat has not heard."""
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -41,16 +42,24 @@ def _digests(now: datetime) -> int:
     return sum(_alone(reader, now) for reader in due.order_by("digest_due_at")[:BATCH])
 
 
-def _alone(reader: Reader, now: datetime) -> bool:
-    """Make one person's digest; one that cannot be made is put off, and keeps nobody else waiting."""
+def _apart(what: str, act: Callable[[], bool]) -> bool | None:
+    """Do it for one of many; None where it breaks: the others do not wait for it."""
     try:
-        return _digest(reader, now)
+        return act()
     except (OperationalError, InterfaceError):
-        raise  # the database is lost, which is no fault of this reader
+        raise  # the database is lost, which is no fault of this one
     except Exception as error:  # noqa: BLE001 - whatever it is, the others are not to wait for it
-        log.error("Digest of reader %s: %s", reader.pk, in_words(error))  # noqa: TRY400
-    Reader.objects.filter(pk=reader.pk, digest_due_at=reader.digest_due_at).update(digest_due_at=now + AGAIN)
-    return False
+        log.error("%s: %s", what, in_words(error))  # noqa: TRY400
+    return None
+
+
+def _alone(reader: Reader, now: datetime) -> bool:
+    """Make one person's digest; one that cannot be made is put off."""
+    made = _apart(f"Digest of reader {reader.pk}", partial(_digest, reader, now))
+    if made is None:
+        ours = Reader.objects.filter(pk=reader.pk, digest_due_at=reader.digest_due_at)
+        ours.update(digest_due_at=now + AGAIN)
+    return bool(made)
 
 
 def _expect(now: datetime) -> None:
@@ -60,8 +69,13 @@ def _expect(now: datetime) -> None:
         Reader.objects.get_or_create(person=person)
     readers = Reader.objects.filter(digest_due_at=None, digest_off=False, person__in=wanted)
     for reader in readers[:BATCH]:
-        at = digest.next_at(reader, now)
-        Reader.objects.filter(pk=reader.pk, digest_due_at=None).update(digest_due_at=at)
+        if _apart(f"Next digest of reader {reader.pk}", partial(_plan, reader, now)) is None:
+            Reader.objects.filter(pk=reader.pk, digest_due_at=None).update(digest_due_at=now + AGAIN)
+
+
+def _plan(reader: Reader, now: datetime) -> bool:
+    at = digest.next_at(reader, now)
+    return bool(Reader.objects.filter(pk=reader.pk, digest_due_at=None).update(digest_due_at=at))
 
 
 def _digest(reader: Reader, now: datetime) -> bool:
@@ -97,8 +111,15 @@ def _chats(now: datetime) -> int:
     known = {one.name: one for one in Channel.objects.filter(name__in=teams)}
     for name in teams.keys() - known.keys():
         Channel.objects.get_or_create(name=name)
-    waiting = [one for one in known.values() if one.pending and _may_speak(teams[one.name], one, now)]
-    return sum(_chat(one) for one in waiting)
+    waiting = [one for one in known.values() if one.pending]
+    said = (
+        _apart(f"Chat of channel {one.pk}", partial(_speak, teams[one.name], one, now)) for one in waiting
+    )
+    return sum(map(bool, said))
+
+
+def _speak(team: Team, channel: Channel, now: datetime) -> bool:
+    return _may_speak(team, channel, now) and _chat(channel)
 
 
 def _may_speak(team: Team, channel: Channel, now: datetime) -> bool:

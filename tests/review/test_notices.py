@@ -357,3 +357,36 @@ def test_a_person_chooses_when_the_digest_comes_and_what_could_never_come_is_ref
     assert 'name="at" required value="08:15"' in ann.get("/you/").content.decode()
     ann.post("/you/digest/", form | {"on": ""})
     assert Reader.objects.get(pk=reader.pk).digest_off
+
+
+def test_a_chat_or_a_reader_that_breaks_keeps_no_other_waiting(
+    durban: stories.Durban, chat: Receiver, post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durban.clock.set(MONDAY)
+    ann, eve = reached("ann"), reached("eve")
+    for name in ("a-broken", "b-leads"):
+        Team.objects.create(name=name, chat="env:LEADS_CHAT", chat_kind="slack", allow_private=True)
+        Channel.objects.create(name=f"chat:{name}", pending=1)
+    asked, figures = digest.next_at, digest.figures
+
+    def next_at(reader: Reader, now: datetime) -> datetime:
+        if reader.person == ann:
+            raise RuntimeError("a fault")
+        return asked(reader, now)
+
+    monkeypatch.setattr(digest, "next_at", next_at)
+    told: list[str] = []
+
+    def broken(count: int, noun: str) -> str:
+        told.append(noun)
+        if len(told) == 1:
+            raise RuntimeError("a fault")
+        return figures(count, noun)
+
+    monkeypatch.setattr(digest, "figures", broken)
+    assert making.make() == 1, "the second chat has its message, though the first broke"
+    due = dict(Reader.objects.values_list("person__username", "digest_due_at"))
+    assert due["ann"] == MONDAY + timedelta(hours=1), "later, not every time"
+    assert due["eve"] == asked(Reader.objects.get(person=eve), MONDAY)
+    assert making.make() == 1, "the first one's comes with the next pass"
+    assert Channel.objects.filter(pending=0).count() == 2
