@@ -35,6 +35,8 @@ class Asked:
     population: Population | None
     counted: Counted | None
     refusal: str
+    unsealed: int = 0
+    """How many it would come to with what was never sealed, where none of it was."""
 
     @property
     def words(self) -> str:
@@ -68,9 +70,10 @@ def asked(query: dict[str, str]) -> Asked:
     try:
         population = Population.read(chosen)
         found = sampling.counted(population, last.through if last else 0)
+        unsealed = 0 if found.count else sampling.counted(population, sampling.NOW).count
     except Malformed as error:
         return Asked(chosen, None, None, error.detail)
-    return Asked(chosen, population, found, "")
+    return Asked(chosen, population, found, "", unsealed)
 
 
 def said(population: Population) -> str:

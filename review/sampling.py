@@ -33,6 +33,8 @@ from review.models import Sample
 MOST = 500
 """Operations in one sample: as many packs are in one archive."""
 POPULATION_MOST = 1_000_000
+NOW = 2**63 - 1
+"""Stands for the latest event, sealed or not."""
 NO_TYPE = 0
 """Stands for no type at all: Django makes no SQL of an empty list."""
 _ORDER = "encode(sha256(convert_to(%(seed)s || ':' || uid::text, 'UTF8')), 'hex')"

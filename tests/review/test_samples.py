@@ -104,6 +104,21 @@ def test_a_seed_draws_the_same_again_whatever_has_come_since(
     ] != sample.items
 
 
+def test_before_the_first_seal_the_page_says_why_nothing_counts_and_draws_all_the_same(
+    orders: list[Operation],
+) -> None:
+    asked = f"/samples/?{days(type='invoice.create')}"
+    vic, ira = (plain(browser_of(name).get(asked).content.decode()) for name in ("vic", "ira"))
+    for page in (vic, ira):
+        assert "9 operations, none of them sealed yet." in page and ">0 operations" not in page
+    assert "count again then" in vic and "the trail is sealed first" in ira
+    assert 'name="seed"' in ira and 'name="seed"' not in vic
+    assert drawn(days(type="invoice.create"), size="2").count == 9
+    assert "9 operations</b>" in plain(browser_of("ira").get(asked).content.decode())
+    none = plain(browser_of("ira").get(f"/samples/?{days(currency='USD')}").content.decode())
+    assert "0 operations" in none and "sealed yet" not in none and 'name="seed"' not in none
+
+
 def test_by_value_each_part_of_the_total_is_hit_once(orders: list[Operation]) -> None:
     """Monetary units, recomputed by hand with exact fractions; a credit counts by its size."""
     for seed in ("471", "b", "2026-11"):
