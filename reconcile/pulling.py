@@ -6,7 +6,7 @@ no page again. A record that comes twice, because it changed while the list was 
 last.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -33,6 +33,8 @@ MARGIN = timedelta(days=1)
 """The list is asked for from this long before the window: clocks differ, and records change late."""
 BY_REFERENCE: Mapping[str, str] = {}
 NO_REFERENCE = "It carries no reference of ours."
+NO_MONEY: tuple[Decimal | None, str] = (None, "")
+NO_MOMENT: tuple[datetime | None, date | None] = (None, None)
 
 COLUMNS = (
     "run_id",
@@ -226,17 +228,13 @@ def read(
     )
     status = part("status", lambda: records.read_status(map, item), "")
     assumed = currencies.get(reference, "")
-    nothing: tuple[Decimal | None, str] = (None, "")
     amount, currency = part(
-        "amount", lambda: records.read_money(map, item, assumed_currency=assumed), nothing
+        "amount", lambda: records.read_money(map, item, assumed_currency=assumed), NO_MONEY
     )
-    unplaced: tuple[datetime | None, date | None] = (None, None)
-    occurred_at, occurred_on = part("occurred_at", lambda: records.read_moment(map, item), unplaced)
+    occurred_at, occurred_on = part("occurred_at", lambda: records.read_moment(map, item), NO_MOMENT)
     blank = {"id": not identity, "status": map.status and not status, "amount": map.amount and amount is None}
-    for name in filter(blank.get, blank):
-        wrong.setdefault(name, f"it has no {name}")
+    unreadable = _unreadable(wrong, filter(blank.get, blank))
     standing = records.standing_of(map, status) if map.status is not None else Standing.DONE
-    unreadable = f"It cannot be read: {'; '.join(wrong.values())}."[:300] if wrong else ""
     return Listed(
         id=identity,
         reference=reference,
@@ -248,6 +246,12 @@ def read(
         occurred_on=occurred_on,
         why=unreadable or ("" if reference else NO_REFERENCE),
     )
+
+
+def _unreadable(wrong: Mapping[str, str], blank: Iterable[str]) -> str:
+    """Say what of a record cannot be read, or is not there; empty where all of it is."""
+    said = {**wrong, **{name: f"it has no {name}" for name in blank if name not in wrong}}
+    return f"It cannot be read: {'; '.join(said.values())}."[:300] if said else ""
 
 
 def stage_ledger(run: Run) -> None:
