@@ -52,12 +52,13 @@ def decide(
     words = given(reason)
 
     def make() -> Decision:
-        two, now = leaves.takes_two(finding, actor), database_now()
         kept = Finding.objects.select_for_update(of=("self",)).select_related(*READ).get(pk=finding.pk)
         if why := leaves.why_not(kept, way):
             raise NotNow(why)
         if seen and (why := looking.changed(kept, seen[0])):
             raise NotNow(f"{why} Run the reconciliation again.")
+        # After the row, as in a match: in two orders they would wait for each other.
+        two, now = leaves.takes_two(finding, actor), database_now()
         decision = made(kept, way, actor=actor, words=words, now=now, until=until, command_id=command_id)
         decision.in_force_at = None if two else now
         decision.save()

@@ -120,3 +120,32 @@ CREATE CONSTRAINT TRIGGER case_decided AFTER UPDATE ON ledger_case DEFERRABLE IN
     WHEN (OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL AND NEW.operation_id IS NULL)
     EXECUTE FUNCTION reconcile_case_decided();
 """
+
+MATCHED_ONCE = """
+-- Two differences of a match are decided about by one decision that stands, whichever of the two it names. Who comes
+-- second waits here for the first, whatever they have locked before.
+CREATE FUNCTION reconcile_matched_once() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM FROM reconcile_finding WHERE id IN (NEW.finding_id, NEW.other_id) ORDER BY id FOR NO KEY UPDATE;
+    IF EXISTS (
+        SELECT FROM reconcile_decision AS d
+            JOIN reconcile_finding AS mine ON mine.id IN (NEW.finding_id, NEW.other_id)
+            JOIN reconcile_finding AS theirs ON theirs.id IN (d.finding_id, d.other_id)
+        WHERE d.plan_id = NEW.plan_id AND d.id <> NEW.id AND d.ended_at IS NULL AND d.answer IN ('', 'approved')
+            AND (NEW.other_id IS NOT NULL OR d.other_id IS NOT NULL)
+            AND mine.item_class = theirs.item_class
+            AND coalesce(nullif(mine.reference, ''), mine.fingerprint)
+                = coalesce(nullif(theirs.reference, ''), theirs.fingerprint)
+    ) THEN
+        RAISE EXCEPTION 'a decision stands about one of the two already' USING ERRCODE = 'unique_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER decision_matched_once AFTER INSERT ON reconcile_decision
+    FOR EACH ROW EXECUTE FUNCTION reconcile_matched_once();
+"""
+MATCHED_OFTEN = """
+DROP TRIGGER decision_matched_once ON reconcile_decision;
+DROP FUNCTION reconcile_matched_once();
+"""

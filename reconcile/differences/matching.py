@@ -115,8 +115,9 @@ def match(
 
 
 def _locked(finding: Finding, other: Finding, *, seen: actions.Seen | None) -> Finding:
-    """Hold what is missing; NotNow says why the two are not matched."""
-    kept = Finding.objects.select_for_update(of=("self",)).select_related(*actions.READ).get(pk=finding.pk)
+    """Hold both, so that nobody decides about either meanwhile; NotNow says why the two are not matched."""
+    both = Finding.objects.select_for_update(of=("self",)).select_related(*actions.READ).order_by("pk")
+    kept = {one.pk: one for one in both.filter(pk__in=[finding.pk, other.pk])}[finding.pk]
     if why := leaves.why_not(kept, Way.MATCH) or _why_not_with(other):
         raise NotNow(why)
     if seen and (why := looking.changed(other, seen[0])):

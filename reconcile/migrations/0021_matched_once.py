@@ -1,0 +1,10 @@
+"""A record of nobody's answers one difference: as its own, or as the match of one that is missing."""
+
+from django.db import migrations
+
+from reconcile.differences.guards import MATCHED_ONCE, MATCHED_OFTEN
+
+
+class Migration(migrations.Migration):
+    dependencies = [("reconcile", "0020_apart")]
+    operations = [migrations.RunSQL(MATCHED_ONCE, MATCHED_OFTEN)]
