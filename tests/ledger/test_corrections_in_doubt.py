@@ -224,7 +224,7 @@ def lapsed(clock: Clock, request: Approval) -> None:
 
 
 def refused(clock: Clock, request: Approval) -> None:
-    actions.refuse(request.uid, actor="ann", reason="No.", command_id=uuid.uuid4())
+    actions.refuse(request.uid, actor="bob", reason="No.", command_id=uuid.uuid4())
 
 
 def found_else(clock: Clock, request: Approval) -> None:
