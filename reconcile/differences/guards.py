@@ -122,8 +122,8 @@ CREATE CONSTRAINT TRIGGER case_decided AFTER UPDATE ON ledger_case DEFERRABLE IN
 """
 
 MATCHED_ONCE = """
--- Two differences of a match are decided about by one decision that stands, whichever of the two it names. Who comes
--- second waits here for the first, whatever they have locked before.
+-- Two differences of a match are decided about by one decision that stands, whichever of the two it names.
+-- Who comes second waits here for the first, whatever they have locked before.
 CREATE FUNCTION reconcile_matched_once() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 BEGIN
@@ -132,7 +132,8 @@ BEGIN
         SELECT FROM reconcile_decision AS d
             JOIN reconcile_finding AS mine ON mine.id IN (NEW.finding_id, NEW.other_id)
             JOIN reconcile_finding AS theirs ON theirs.id IN (d.finding_id, d.other_id)
-        WHERE d.plan_id = NEW.plan_id AND d.id <> NEW.id AND d.ended_at IS NULL AND d.answer IN ('', 'approved')
+        WHERE d.plan_id = NEW.plan_id AND d.id <> NEW.id
+            AND d.ended_at IS NULL AND d.answer IN ('', 'approved')
             AND (NEW.other_id IS NOT NULL OR d.other_id IS NOT NULL)
             AND mine.item_class = theirs.item_class
             AND coalesce(nullif(mine.reference, ''), mine.fingerprint)

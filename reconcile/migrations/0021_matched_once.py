@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from reconcile.differences.guards import MATCHED_ONCE, MATCHED_OFTEN
+from reconcile.differences.guards import MATCHED_OFTEN, MATCHED_ONCE
 
 
 class Migration(migrations.Migration):
