@@ -11,6 +11,7 @@ from ledger.models import Operation
 from ledger.rules.errors import NotNow
 from ledger.rules.states import Outcome, State
 from reconcile.differences import leaves, looking, matching
+from reconcile.differences.actions import Seen
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from tests.ledger.sessions import at_once
@@ -33,9 +34,15 @@ def three(caller: Books) -> tuple[Finding, Finding, Finding]:
     return one, two, READ.get(run=run, operation=None)
 
 
-def match(missing: Finding, extra: Finding, actor: str, seen: tuple[object, ...]) -> str:
-    said = {"actor": actor, "reason": "The branch typed it.", "command_id": uuid.uuid4(), "seen": seen}
-    matching.match(READ.get(pk=missing.pk), READ.get(pk=extra.pk), **said)  # type: ignore[arg-type]
+def match(missing: Finding, extra: Finding, actor: str, seen: Seen | None) -> str:
+    matching.match(
+        READ.get(pk=missing.pk),
+        READ.get(pk=extra.pk),
+        actor=actor,
+        reason="The branch typed it.",
+        command_id=uuid.uuid4(),
+        seen=seen,
+    )
     return "done"
 
 
