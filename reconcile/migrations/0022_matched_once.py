@@ -6,5 +6,5 @@ from reconcile.differences.guards import MATCHED_OFTEN, MATCHED_ONCE
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconcile", "0020_apart")]
+    dependencies = [("reconcile", "0021_sweeps")]
     operations = [migrations.RunSQL(MATCHED_ONCE, MATCHED_OFTEN)]
