@@ -12,11 +12,11 @@ from review.bulk.freezing import ASKS
 from review.models import Bulk
 
 FORESEEN = {
-    Verdict.COULD_NOT_LOOK: "could not be looked up",
-    Verdict.DIFFERS: "differ there",
-    Verdict.SEVERAL: "are there more than once",
+    Verdict.COULD_NOT_LOOK: ("could not be looked up", "could not be looked up"),
+    Verdict.DIFFERS: ("differs there", "differ there"),
+    Verdict.SEVERAL: ("is there more than once", "are there more than once"),
 }
-"""What the latest check had found that is left to a person, after a count."""
+"""What the latest check had found that is left to a person, after a count: of one, and of more."""
 
 
 def foreseen(bulk: Bulk, at: Counts, *, mine: bool, second: str) -> Iterator[str]:
@@ -32,7 +32,12 @@ def foreseen(bulk: Bulk, at: Counts, *, mine: bool, second: str) -> Iterator[str
         yield "Then five are closed, and after them the others. Above a limit, each asks a second person."
     yield "At the first surprise it stops: it differs, is there twice, is refused, or nobody could look."
     if at.closed:
-        yield f"{spaced(at.closed)} of {spaced(at.frozen)} do not allow it and stay as they are."
+        stay = (
+            "does not allow it and stays as it is"
+            if at.closed == 1
+            else "do not allow it and stay as they are"
+        )
+        yield f"{spaced(at.closed)} of {spaced(at.frozen)} {stay}."
     if at.known:
         yield f"{known(at)}, by the latest check: they come last, and where it is so again, nothing stops."
     asks = asking(bulk) if not at.unread else 0
@@ -45,7 +50,8 @@ def foreseen(bulk: Bulk, at: Counts, *, mine: bool, second: str) -> Iterator[str
 
 def known(at: Counts) -> str:
     """Count what the latest checks had found that is left to a person, each by its name."""
-    parts = [f"{spaced(count)} {words}" for name, words in FORESEEN.items() if (count := getattr(at, name))]
+    found = ((getattr(at, name), words) for name, words in FORESEEN.items())
+    parts = [f"{spaced(count)} {words[count != 1]}" for count, words in found if count]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 

@@ -221,7 +221,7 @@ def test_what_the_queue_knows_as_not_looked_up_stands_apart_and_stops_nobody(
         (made[1].pk, "The latest check: could not look."),
         (twice.pk, "The latest check: it is there more than once."),
     ]
-    told = "2 could not be looked up and 1 are there more than once, by the latest check: they come last"
+    told = "2 could not be looked up and 1 is there more than once, by the latest check: they come last"
     assert any(line.startswith(told) for line in page.foreseen)
     assert ("Known trouble", 3) in [(words, count) for words, _, count, _ in page.tabs]
     started(bulk)
