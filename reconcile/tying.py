@@ -44,7 +44,8 @@ GROUP BY 2, 3
 """
 
 # What belonged to an open difference of earlier runs, by its operation or by its record's id there; the first
-# of several records is the one that is compared.
+# of several records is the one that is compared. Where what a difference holds was not kept yet, its class
+# tells: every one of an operation has the ledger's line in it, but duplicates.
 CARRIED_IN = """
 WITH carried AS (
     SELECT f.operation_id, f.item_class, f.destination, f.held
@@ -58,7 +59,8 @@ WITH carried AS (
 SELECT 'ledger', l.currency, count(*), coalesce(sum(l.amount), 0)
 FROM reconcile_record AS l
 WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id IN (
-    SELECT operation_id FROM carried WHERE held @? '$[*].ledger.count ? (@ > 0)'
+    SELECT operation_id FROM carried
+    WHERE held @? '$[*].ledger.count ? (@ > 0)' OR held IS NULL AND item_class <> %(duplicate)s
 )
 GROUP BY 2
 UNION ALL

@@ -160,7 +160,7 @@ class Reading:
         open_items: dict[tuple[str, str], int] = defaultdict(int)
         for held in self._open:
             open_items[held.item_class, held.currency] += held.items
-        for finding, _ in self._waived:
+        for finding in (one for one, _ in self._waived if one.held):
             open_items[finding.item_class, finding.currency] -= finding.items
             open_items[WAIVED, finding.currency] += finding.items
         return TieOut(self.run, waivers.set_apart(self.run.tie, self._waived), open_items)

@@ -29,8 +29,8 @@ from review import (
 )
 from review.ages import CLASSES, Ages, Part
 from review.bulk import listing
+from review.cursors import seconds
 from review.filters import Filter
-from review.models import Item
 from review.notices import inbox
 from review.place import carry
 from review.row import Row, listed
@@ -39,7 +39,7 @@ SHOWN = 6
 APPROVALS = 4
 NOTICES = 4
 COUNTED = 10_000
-"""The most that is counted, or added up, of what waits."""
+"""The most that is counted of what waits; what is at risk of it is added up to its end."""
 PERSON = Filter(view="person", order="due")
 """The queue of what waits for a person, as it is linked from here."""
 MINE = replace(PERSON, who="me")
@@ -158,15 +158,14 @@ def _repeated() -> str:
 
 
 def _ages(now: datetime) -> dict[str, list[Part]]:
-    """Add up what waits for a person by currency and age; the cap's oldest where there are very many."""
-    some = narrowing.items(PERSON, [], now).order_by("since_s", "pk").values("pk")[:COUNTED]
+    """Add up all that waits for a person by currency and age, off the index that carries what is at risk."""
     ages = [
-        When(since__lte=now - timedelta(days=start), then=Value(place))
+        When(since_s__lte=seconds(now - timedelta(days=start)), then=Value(place))
         for place, (start, _) in reversed(list(enumerate(CLASSES)))
         if start
     ]
     found = (
-        Item.objects.filter(pk__in=some)
+        narrowing.items(PERSON, [], now)
         .order_by()
         .values_list("currency", Choice(*ages, default=Value(0)))
         .annotate(count=Count("pk"), whole=Sum("at_risk"))

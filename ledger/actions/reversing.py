@@ -17,6 +17,7 @@ from ledger.actions.reading import contract_of
 from ledger.actions.submission import Prepared, digest_keys, linked
 from ledger.models import Choice, Event, Lookup, Operation, OperationType, TieoutNow
 from ledger.rules import digests
+from ledger.rules.actors import is_software
 from ledger.rules.errors import LostRace
 from ledger.rules.keys import MAX_LENGTH
 from ledger.rules.money import Money, show
@@ -290,8 +291,17 @@ def hold_left(operation: Operation, lookup: Lookup, now: datetime) -> None:
         f"{number} is reversed in part: {show(Money(amount, cur))} {cur} is left."
         for number, amount, cur in left(operation, lookup)
     ]
-    if words:
+    if words and not _answered(operation, " ".join(words)):
         hold_locked(operation, CaseKind.SEVERAL, actor="policy", reason=" ".join(words), now=now)
+
+
+def _answered(operation: Operation, reason: str) -> bool:
+    """Say whether a person has closed the last case of a locked operation, and it was held for just that."""
+    case = operation.cases.order_by("pk").last()
+    if case is None or case.closed_at is None or is_software(case.closed_by):
+        return False
+    held = operation.events.filter(kind="held").order_by("pk").last()
+    return held is not None and held.reason == reason
 
 
 def tie(done: Operation, now: datetime) -> None:

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
                 name="item_by_rank",
                 fields=["currency", "band", "since_s"],
                 include=[
-                    *("size", "rests_s", "id", "operation", "operation_type"),
+                    *("size", "rests_s", "id", "operation", "operation_type", "at_risk"),
                     *("kind", "state", "verdict", "owner", "finding"),
                 ],
             ),

@@ -100,7 +100,7 @@ class Item(models.Model):
                 name="item_by_rank",
                 fields=["currency", "band", "since_s"],
                 include=[
-                    *("size", "rests_s", "id", "operation", "operation_type"),
+                    *("size", "rests_s", "id", "operation", "operation_type", "at_risk"),
                     *("kind", "state", "verdict", "owner", "finding"),
                 ],
             ),

@@ -1,11 +1,25 @@
 -- The money at risk of an item: not what was meant, but what is at stake. Of several, all that stands there beyond the one
--- that counts, and what that one differs by; where it differs in its amount alone, the difference; else the whole amount.
+-- that counts, and what that one differs by; where it differs in its amount alone, the difference; of what was reversed in
+-- part, what is left; else the whole amount.
 
 CREATE FUNCTION review_apart(record jsonb, meant numeric) RETURNS numeric LANGUAGE sql IMMUTABLE
     SET search_path = public, pg_temp AS $$
     SELECT CASE
         WHEN record -> 'differs' ?| ARRAY['currency', 'status'] THEN abs(meant)
         WHEN record -> 'differs' ? 'amount' THEN abs((record ->> 'amount')::numeric - meant) END
+$$;
+
+-- Whether something is left of a record that stands no longer: its reversal from here is done, and it is listed with less
+-- than that came to. What is listed as nothing, or as it was, is all reversed; as in `left_of`.
+CREATE FUNCTION review_remains(operation bigint, record jsonb) RETURNS boolean LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM ledger_operation AS o
+        WHERE o.reverses_id = operation AND o.reversed_reference = record ->> 'id' AND o.state = 'completed'
+            AND o.corrected_at IS NULL AND o.currency = record ->> 'currency'
+            AND abs((record ->> 'amount')::numeric) < abs(o.amount)
+            AND sign((record ->> 'amount')::numeric) = sign(o.amount)
+    )
 $$;
 
 -- By the latest check that could look, unless a try was still at it or came later. Of several the operation's own record
@@ -15,9 +29,11 @@ CREATE FUNCTION review_at_risk(operation bigint, meant numeric, meant_in text, k
     RETURNS numeric LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
     SELECT CASE WHEN meant IS NOT NULL THEN coalesce((
         SELECT CASE found.verdict
-            WHEN 'several' THEN sum(CASE WHEN one.place > 1 THEN one.held ELSE one.apart END)
-                FILTER (WHERE one.stands)
-            WHEN 'differs' THEN (array_agg(one.apart ORDER BY one.stands DESC, one.place))[1] END
+            WHEN 'several' THEN sum(CASE WHEN one.place > 1 OR one.remains THEN one.held ELSE one.apart END)
+                FILTER (WHERE one.stands OR one.remains)
+            WHEN 'differs' THEN (array_agg(one.apart ORDER BY one.stands DESC, one.place))[1]
+                + CASE WHEN bool_or(one.stands) THEN coalesce(sum(one.held) FILTER (WHERE one.remains), 0) ELSE 0 END
+            WHEN 'one_match' THEN sum(one.held) FILTER (WHERE one.remains) END
         FROM (
             SELECT l.verdict, l.records
             FROM ledger_lookup AS l
@@ -35,6 +51,7 @@ CREATE FUNCTION review_at_risk(operation bigint, meant numeric, meant_in text, k
                 CASE WHEN record ->> 'currency' IN ('', meant_in)
                     THEN abs(coalesce((record ->> 'amount')::numeric, meant)) ELSE abs(meant) END AS held,
                 review_apart(record, meant) AS apart,
+                record ->> 'standing' NOT IN ('done', 'pending') AND review_remains(operation, record) AS remains,
                 row_number() OVER (PARTITION BY record ->> 'standing' IN ('done', 'pending')
                     ORDER BY (record ->> 'id' = known_as) DESC, (record ->> 'occurred_at')::timestamptz, number
                 ) AS place

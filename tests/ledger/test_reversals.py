@@ -561,3 +561,27 @@ def test_what_is_reversed_in_part_is_held_by_the_look_after_it_until_nothing_is_
     several.looked(operation)
     case.refresh_from_db()
     assert case.closed_at is not None and several.durban.again(operation).held_at is None
+
+
+def test_what_a_person_has_closed_of_it_is_asked_again_only_once_something_else_is_left(
+    several: Several,
+) -> None:
+    operation = several(2)
+    kept, partly = several.there(operation)
+    several.choose(operation, kept)
+    several.clock.advance(11)
+    sending.send(of(operation, partly).pk)
+    lists(several, partly, "credited", "300.00")
+    several.work()
+    actions.attest(
+        operation.pk, reference=kept, actor="ann", reason="They keep the 300.00.", command_id=uuid.uuid4()
+    )
+    cases = operation.cases.filter(kind=CaseKind.SEVERAL)
+    count, closed = cases.count(), cases.order_by("pk").last()
+    assert closed is not None and (closed.closed_by, sound(operation).held_at) == ("ann", None)
+    several.looked(operation)
+    several.looked(operation, "worker")
+    assert (cases.count(), several.durban.again(operation).held_at) == (count, None)
+    lists(several, partly, "credited", "200.00")
+    several.looked(operation)
+    assert cases.count() == count + 1 and several.durban.again(operation).held_at is not None

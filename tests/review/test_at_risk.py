@@ -12,12 +12,16 @@ Of an operation over 1 240.00 that was meant once:
 | one in another currency; a void one                     | 1 240.00  |
 | four, and the check after that could not look           | 3 720.00  |
 | four, one of them in another currency                   | 3 720.00  |
+| one; what was reversed beside it left 300.00             | 300.00    |
+| two of it, and those 300.00                             | 1 540.00  |
+| one over 1 000.00, and those 300.00                     | 540.00    |
 """
 
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 
 from ledger.models import Operation
@@ -67,6 +71,42 @@ def test_what_is_at_stake_follows_from_the_latest_check_that_could_look(durban: 
         assert at_risk(one) == Decimal(stake), seen
     expired = durban.expired(398)
     assert at_risk(expired) is None, "what has no amount has none at risk"
+
+
+def test_of_what_was_reversed_in_part_what_is_left_is_at_stake(durban: stories.Durban) -> None:
+    one = doubled(durban)
+    durban.clock.advance(1)
+    choose(one, "INV-1")
+    durban.clock.advance(3600)
+    tasks = list(one.reversals.order_by("reversed_reference"))
+    assert [task.reversed_reference for task in tasks] == ["INV-2", "INV-3"]
+    for task in tasks:
+        gone = stories.record(task, task.reversed_reference)
+        assert durban.looked(task, found(Verdict.ONE_MATCH, gone)).state == "completed"
+    kept, second = (stories.record(one, f"INV-{n}") for n in (1, 4))
+    partly, whole, negative, euros = (
+        replace(kept, id=number, amount=Decimal(amount), currency=currency, standing=Standing.VOID)
+        for number, amount, currency in (
+            ("INV-2", "300", "ZAR"),
+            ("INV-3", "865", "ZAR"),
+            ("INV-3", "-300", "ZAR"),
+            ("INV-3", "300", "EUR"),
+        )
+    )
+    wrong = replace(kept, amount=Decimal(800), differs=("amount",))
+    for seen, stake in (
+        (found(Verdict.ONE_MATCH, kept, partly, whole), "300"),
+        (found(Verdict.ONE_MATCH, kept, partly, negative), "300"),
+        (found(Verdict.ONE_MATCH, kept, partly, euros), "300"),
+        (found(Verdict.ONE_MATCH, kept, replace(partly, amount=Decimal("12.5")), whole), "12.5"),
+        (found(Verdict.SEVERAL, kept, second, partly, whole), "1165"),
+        (found(Verdict.DIFFERS, wrong, partly, whole), "365"),
+    ):
+        durban.clock.advance(60)
+        assert durban.looked(one, seen).held_at is not None
+        assert at_risk(one) == Decimal(stake), seen
+    page = plain(browser_of("ann").get("/queue/").content.decode())
+    assert "365.00 at risk" in page
 
 
 def test_the_queue_its_groups_its_files_and_today_add_up_the_same(durban: stories.Durban) -> None:
@@ -158,3 +198,17 @@ def test_what_stood_in_the_queue_before_the_upgrade_is_weighed_by_it(
     assert list(Item.objects.order_by("pk").values_list(*weighed)) != wanted
     database.as_owner(f"-- {what_stands}")
     assert list(Item.objects.order_by("pk").values_list(*weighed)) == wanted
+
+
+def test_the_upgrade_is_taken_back_and_made_again(durban: stories.Durban, database: Database) -> None:
+    durban.every_state()
+    weighed = "pk", "at_risk", "band", "size", "lightness"
+    wanted = list(Item.objects.order_by("pk").values_list(*weighed))
+    database.as_owner(import_module("review.migrations.0015_at_risk").BEFORE)
+    meant = Item.objects.exclude(amount=None).values_list("amount", "size")
+    assert all(amount is not None and size == abs(amount) for amount, size in meant)
+    later = durban.silent(1, MEANT)
+    assert at_risk(later) is None, "nothing knows of it any more"
+    database.as_owner(statement("at_risk"))
+    assert list(Item.objects.exclude(operation=later).order_by("pk").values_list(*weighed)) == wanted
+    assert at_risk(later) == Decimal(MEANT)

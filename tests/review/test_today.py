@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, execute, window
 from review import expected
+from review import today as today_page
 from review.models import Reader
 from tests import stories
 from tests.databases import Clock, Database
 from tests.people import browser_of, person
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.review.test_every_door import said
+from tests.review.test_items import fill
 from tests.review.test_runs import plain
 
 MONDAY = datetime(2026, 11, 30, 4, 15, tzinfo=UTC)
@@ -225,3 +228,27 @@ def test_it_costs_the_same_queries_however_much_there_is(durban: stories.Durban)
             assert vic.get("/").status_code == 200
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 30, queries.captured_queries
+
+
+def test_what_is_at_risk_now_is_added_up_to_its_end_off_an_index(
+    durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts stop at a cap, the money does not; and the long rows of the queue are not read for it."""
+    monkeypatch.setattr(today_page, "COUNTED", 2)
+    for order in range(5):
+        durban.clock.advance(1)
+        durban.absent(order, "19.00")
+    with CaptureQueriesContext(connection) as asked:
+        page = today("ann")
+    (added,) = [one["sql"] for one in asked if 'SUM("review_item"."at_risk")' in one["sql"]]
+    (now,) = re.findall(r"At risk now, of what waits for a decision: <a [^>]+>([^<]+)</a>", page)
+    sums = browser_of("ann").get("/queue.json?view=person").json()["about"]["totals"]
+    assert Decimal(now[4:].replace(" ", "")) == Decimal(sums["ZAR"]) > 0, now
+    assert "All 2+ items" in page
+    durban.clock.database.as_superuser("SET session_replication_role = replica", "DELETE FROM review_item")
+    fill(durban.clock.database, 700, durban.invoice.pk)
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {added}")
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    assert "Index Only Scan using item_by_rank on review_item" in plan, plan

@@ -23,6 +23,7 @@ from reconcile.differences import actions
 from reconcile.differences.models import Way
 from reconcile.models import Finding, Run
 from reconcile.tying import SIDES
+from review.runs import Reading
 from tests.databases import Clock, Database
 from tests.people import browser_of, person
 from tests.reconcile.books import HELD, Books, adds_up, command_id, key_of, record
@@ -189,6 +190,27 @@ def test_what_is_waived_is_a_row_of_its_own_at_every_door_and_stays_in_every_tot
     document = browser_of("vic").get(f"/runs/{run.uid}.json").json()
     assert (document["digest"], document["totals"]) == (digest, totals)
     assert document["classes"]["amount_over"]["count"] == 2, "the classes count it as before"
+
+
+def test_differences_of_before_the_upgrade_are_carried_in_and_stay_in_their_class(
+    books: Books, clock: Clock, database: Database
+) -> None:
+    first = mixed(books)
+    with database.rewriting("reconcile_finding"):
+        first.findings.update(held=None)
+    for item_class, order in WAIVED:
+        waive(first.findings.get(item_class=item_class, reference=key_of(order)))
+    reading = Reading(first, database_now())
+    for group in reading.tie_out.groups:
+        assert sum(row.open for row in group.rows) == group.all.open
+    assert sum(group.all.open for group in reading.tie_out.groups) == sum(
+        first.findings.values_list("items", flat=True)
+    ), "what stays in its class is open there"
+    clock.advance(60)
+    second, _ = books.run()
+    carried, known = second.tie["opening"]["ledger"], first.tie["ledger"]
+    assert carried["EUR"] == known["EUR"]
+    assert carried["ZAR"] == {"count": 3, "amount": "367.51"}, "all but the order that has a duplicate"
 
 
 def test_what_was_open_is_carried_in_and_the_run_before_keeps_what_was_waived_at_its_end(
