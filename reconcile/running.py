@@ -28,6 +28,8 @@ from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
 
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
 """Days that a window may begin or end with: none before computers, none whose morrow cannot be told."""
+STORED = 1000
+"""So many findings are stored in one go."""
 UNFORESEEN = "Something went wrong in Tieout ({name}); the log says what."
 
 
@@ -156,10 +158,15 @@ def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
 
 
 def store(run: Run, found: Sequence[Finding]) -> None:
-    """Store findings and figures before anything is settled: no case is opened for what is not on record."""
+    """Store findings and figures before anything is settled: no case is opened for what is not on record.
+
+    All are stored or none. Each is asked for the run's lease, which goes on with them.
+    """
     run.step = Run.Step.SETTLING
     with leasing.held(run):
-        Finding.objects.bulk_create(found, batch_size=1000)
+        for start in range(0, len(found), STORED):
+            leasing.keep(run)
+            Finding.objects.bulk_create(found[start : start + STORED])
         carrying.take_up(run)
         run.save(update_fields=["step", "classes", "tie", "totals", "residual", "digest", "reversed"])
 

@@ -40,11 +40,16 @@ def in_force(at: datetime) -> Iterator[str]:
 
 def _rows(kind: Kind) -> QuerySet[Any]:
     if kind is TYPE:
-        return OperationType.objects.configured()
-    found = kind.model._default_manager.all()
+        return OperationType.objects.configured().select_related(*_related(OperationType))
+    found: QuerySet[Any] = kind.model._default_manager.select_related(*_related(kind.model))
     if kind is TEAM and sight.present() is not None:
         return found.filter(name__in=OperationType.objects.values("owner"))  # a team has no entity of its own
     return found
+
+
+def _related(model: type[Model]) -> list[str]:
+    """Return the rows that a row names: read with it, for each section says their names."""
+    return [field.name for field in model._meta.concrete_fields if field.is_relation]
 
 
 def _section(kind: Kind, row: Model) -> Iterator[str]:

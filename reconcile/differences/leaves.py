@@ -14,6 +14,7 @@ from reconcile.differences.models import Decision, DecisionQuerySet, Way
 from reconcile.models import Finding, Run
 
 SUPERSEDED = "A later run has looked again: see what it found."
+UNDONE = "Its run has not come to an end that counts: decide what the next one finds."
 
 
 def name_of(finding: Finding) -> str:
@@ -74,7 +75,7 @@ def why_closed(finding: Finding, latest: Finding | None, before: Decision | None
     if latest.pk != finding.pk:
         return SUPERSEDED
     if finding.run.state != Run.State.DONE:
-        return "Its run has not come to an end that counts: decide what the next one finds."
+        return UNDONE
     if before is not None:
         if before.in_force_at is None:
             return f"{before.maker} has asked a second person already: it waits under Approvals."

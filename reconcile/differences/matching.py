@@ -17,7 +17,7 @@ from reconcile.carrying import ABSENT
 from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, looking
 from reconcile.differences.models import Decision, Way
-from reconcile.models import Finding, Record
+from reconcile.models import Finding, Record, Run
 
 CANDIDATES = 20
 LOOKED_AT = 1000
@@ -52,7 +52,8 @@ class Pair:
 
 def candidates(finding: Finding) -> Sequence[Pair]:
     """Return what a missing one or a record of nobody's could be matched with, the nearest amount first."""
-    living = Finding.objects.filter(run__plan=finding.run.plan_id, lives=True).order_by("-pk")
+    done = Finding.objects.filter(run__plan=finding.run.plan_id, run__state=Run.State.DONE)
+    living = done.filter(lives=True).order_by("-pk")
     if finding.item_class in ABSENT:
         found = living.filter(item_class=ItemClass.UNEXPECTED, operation=None)
         near = [one for one in found[:LOOKED_AT] if _one(one) is not None and not one.elsewhere]
@@ -129,6 +130,8 @@ def _why_not_with(other: Finding) -> str:
     latest = leaves.current(other)
     if latest is None or latest.pk != other.pk:
         return leaves.SUPERSEDED
+    if latest.run.state != Run.State.DONE:
+        return leaves.UNDONE
     if why := _why_not_record(other):
         return why
     before = leaves.standing(other)

@@ -123,14 +123,20 @@ def new_since(bulk: Bulk, reader: Reader) -> int:
 
 
 def read_more(bulk: Bulk, *, most: int = CHUNK) -> bool:
-    """Read whether the next items of a preview are open to the action; False where all are read."""
-    unread = bulk.items.filter(may=None, bulk__status=Status.PREVIEW)
-    items = list(unread.select_related("operation__operation_type__destination")[:most])
-    keys = [key for item in items if (key := _read(item, bulk)) is not None]
-    if items:
-        BulkItem.objects.bulk_update(items, ["may", "why", "foreseen"])
-    if keys:
-        Bulk.objects.filter(pk=bulk.pk).update(key_until=Least("key_until", Value(min(keys))))
+    """Read whether the next items of a preview are open to the action; False where all are read.
+
+    Nobody confirms the list between what is read of an item and until when its key protects it.
+    """
+    with transaction.atomic():
+        if not Bulk.objects.select_for_update(no_key=True).filter(pk=bulk.pk, status=Status.PREVIEW):
+            return False
+        unread = bulk.items.filter(may=None)
+        items = list(unread.select_related("operation__operation_type__destination")[:most])
+        keys = [key for item in items if (key := _read(item, bulk)) is not None]
+        if items:
+            BulkItem.objects.bulk_update(items, ["may", "why", "foreseen"])
+        if keys:
+            Bulk.objects.filter(pk=bulk.pk).update(key_until=Least("key_until", Value(min(keys))))
     return bool(items)
 
 

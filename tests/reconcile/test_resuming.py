@@ -13,6 +13,7 @@ import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
+from typing import Any
 
 import pytest
 from django.db import connections
@@ -20,7 +21,7 @@ from django_q.models import OrmQ
 
 from ledger.models import Case, Lookup, TieoutNow
 from ledger.rules.states import Outcome
-from reconcile import joining, leasing, scheduling, tasks
+from reconcile import joining, leasing, running, scheduling, tasks
 from reconcile.actions import OWN_WINDOW, AlreadyRunning, start
 from reconcile.leasing import LostRun
 from reconcile.models import Finding, Record, Run
@@ -216,6 +217,26 @@ def test_61_a_step_that_outlasts_the_lease_loses_the_run_to_nobody(
         assert other.result(10) is None
     execute(run)
     assert (told(run)[0], run.hold) == ("done", 1)
+
+
+def test_what_takes_longer_to_store_than_a_lease_is_stored_all_the_same(
+    paged: Books, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each piece in less than a lease, all of them in more: each difference is asked for it."""
+    start_at, to = window(paged.plan, None, None)
+    run, store = (
+        start(paged.plan, window_from=start_at, window_to=to, actor="ann"),
+        Finding.objects.bulk_create,
+    )
+
+    def slowly(found: list[Finding], **more: Any) -> list[Finding]:
+        clock.advance(2 * 60)
+        return store(found, **more)
+
+    monkeypatch.setattr(running, "STORED", 2)
+    monkeypatch.setattr(Finding.objects, "bulk_create", slowly)
+    execute(run)
+    assert (told(run)[0], run.findings.count()) == ("done", 7)
 
 
 def test_61_a_run_that_ends_its_process_each_time_is_given_up_in_words(listed: Books) -> None:

@@ -13,6 +13,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -31,9 +32,10 @@ from review import approvals
 from review.access import NotAllowed
 from review.bulk import commanding, counting, freezing, listing, reading, running, sweeping
 from review.filters import Filter
-from review.models import Bulk
+from review.models import Bulk, BulkItem
 from tests import stories
-from tests.databases import Clock
+from tests.databases import Clock, Database
+from tests.ledger.sessions import in_thread, until_somebody_waits
 from tests.people import browser_of, person
 from tests.sandboxes import Sandbox
 from tests.stories import Durban
@@ -147,6 +149,32 @@ def test_29_30_five_go_first_are_verified_and_one_allowed_alone_meanwhile_has_on
 
 def known(order: int) -> Operation:
     return Operation.objects.get(source_reference=str(order))
+
+
+def test_a_list_is_confirmed_after_what_is_read_of_it_and_until_when_its_keys_protect(
+    durban: Durban, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who confirms while the last piece is read waits for it; who reads after that writes nothing."""
+    made = lost(durban, 2)
+    with monkeypatch.context() as unread:
+        unread.setattr(freezing, "READ_S", 0)
+        bulk = freezing.freeze(
+            Action.SEND_AGAIN, person=person("ann"), chosen=Filter(), picked=[one.uid for one in made]
+        )
+    with ThreadPoolExecutor(1) as pool:
+        keep = BulkItem.objects.bulk_update
+        begun: list[Future[Bulk]] = []
+
+        def kept(*given: Any) -> int:
+            count = keep(*given)
+            begun.append(in_thread(lambda: started(Bulk.objects.get(pk=bulk.pk)), pool))
+            until_somebody_waits(database, begun[0])
+            return count
+
+        monkeypatch.setattr(BulkItem.objects, "bulk_update", kept)
+        assert freezing.read_more(bulk)
+        assert begun[0].result(20).status != "preview"
+    assert not freezing.read_more(bulk)
 
 
 def test_a_surprise_stops_it_before_anything_is_sent_and_cancelling_calls_back(

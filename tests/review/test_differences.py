@@ -3,8 +3,11 @@
 import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -13,6 +16,8 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Operation, database_now
 from ledger.rules.states import Outcome, State
+from reconcile import actions, running
+from reconcile.actions import start
 from reconcile.models import Finding
 from review import checking
 from review.instants import zone
@@ -208,6 +213,29 @@ def test_a_record_of_nobodys_is_matched_from_its_own_page_as_from_that_of_what_i
     assert said in post(extra, "take_in", "bob")
     assert said in post(missing, "match", "bob", other=str(extra.pk))
     assert not Operation.objects.filter(key=extra.reference).exists()
+
+
+def test_a_record_of_a_run_that_is_not_done_is_neither_offered_nor_matched(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a failed run has stored lives until the next one."""
+    books.claimed("470", Outcome.UNCERTAIN, amount="101.50")
+    books.run()
+    missing = Finding.objects.get()
+    begin = database_now()
+    HELD.pages = [[record(1, key=key_of("90"), total="100.00", created_at=begin.isoformat())]]
+    later: dict[str, Any] = {"window_from": begin, "window_to": begin + timedelta(hours=1), "actor": "ann"}
+    run = start(books.plan, **later)
+    with monkeypatch.context() as fails:
+        fails.setattr(actions, "settle", Mock(side_effect=RuntimeError))
+        with pytest.raises(RuntimeError):
+            running.execute(run)
+    extra = Finding.objects.get(operation=None)
+    assert extra.run.state == "failed"
+    assert "INV-1" not in page(missing, way="match")
+    told = post(missing, "match", other=str(extra.pk))
+    assert "has not come to an end that counts" in told
+    assert not missing.decisions.exists()
 
 
 def test_above_the_limit_a_match_from_the_records_page_asks_a_second_person_as_well(books: Books) -> None:

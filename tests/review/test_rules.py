@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Destination
 from reconcile.models import Plan, Proposal
@@ -146,3 +148,19 @@ def test_the_rules_in_force_stand_there_and_taken_in_again_change_nothing(books:
     assert "Nothing would change" in read, read.split("h-lines")[-1][:1200]
     read = said(sent("read", text=asked.replace('grace = "0s"', 'grace = "20m"')))
     assert "plan invoices · grace" in read and read.count('data-label="Then"') == 1
+
+
+def test_the_page_asks_the_same_however_many_rules_are_in_force(books: Books) -> None:
+    ada, asked = browser_of("ada"), []
+    for more in (0, 3):
+        kind, plan = books.plan.operation_type, Plan.objects.get(name="invoices")
+        for number in range(more):
+            kind.pk, kind.name = None, f"invoice.{number}"
+            kind.save(force_insert=True)
+            plan.pk, plan.name, plan.operation_type = None, f"invoices-{number}", kind
+            plan.save(force_insert=True)
+        ada.get(RULES)
+        with CaptureQueriesContext(connection) as queries:
+            ada.get(RULES)
+        asked.append(len(queries))
+    assert asked[0] == asked[1] <= 16, asked
