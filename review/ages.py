@@ -20,6 +20,8 @@ class Part:
     count: int
     amount: Decimal
     address: str = ""
+    resting: int = 0
+    """How many of them are snoozed."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,11 @@ def offered(chosen: filters.Filter, currencies: list[str], types: list[Operation
     ]
     if chosen.view != "latest":
         choices.append(Choice("Order", "order", "", [*filters.ORDERS.items()], chosen.order))
+    if chosen.view in filters.RESTING:
+        resting = [*filters.RESTS.items()]
+        choices.append(
+            Choice("Snoozed", "rests", "Without what is snoozed", resting, chosen.rests, more=True)
+        )
     reasons = [(str(kind), words) for kind, words in filters.CAUSES.items()]
     return [
         *choices,

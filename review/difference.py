@@ -68,6 +68,16 @@ class Page:
         return address(self.finding)
 
     @property
+    def snoozed(self) -> bool:
+        """Say whether it is put off."""
+        return bool(
+            self.finding.case
+            and self.finding.case.is_snoozed(
+                self.now, self.finding.operation.revision if self.finding.operation else None
+            )
+        )
+
+    @property
     def amount(self) -> str:
         """What it comes to."""
         return amounts.whole(self.finding.amount, self.finding.currency)

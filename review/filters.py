@@ -20,7 +20,8 @@ VIEWS = {
 COUNTED = ("open", "person", "late", "escalated", "wrong", "snoozed")
 """The views whose tabs say how many they hold."""
 RESTING = ("open", "person", "wrong")
-"""The views that leave out what is snoozed; it counts in them all the same. The others leave nothing out."""
+"""The views whose rows leave out what is snoozed, unless it is asked for. Totals never leave it out."""
+RESTS = {"with": "Listed as well"}
 WHO = {"me": "Mine", "team": "My team’s", "nobody": "Nobody’s"}
 STATES = {
     "uncertain": "May have happened",
@@ -105,6 +106,8 @@ class Filter:
     least: str = ""
     most: str = ""
     reason: str = ""
+    rests: str = ""
+    """Whether what is snoozed stands among the rows, too."""
     text: str = ""
     order: str = "risk"
     group: str = ""
@@ -119,7 +122,7 @@ class Filter:
         # No name has a control character, and the database takes no NUL.
         given = {name: value for name, value in given.items() if not _CONTROL.search(value)}
         known = {"view": VIEWS, "state": STATES, "found": FOUND, "order": ORDERS}
-        known |= {"age": AGES, "younger": YOUNGER, "reason": CAUSES, "group": GROUPS}
+        known |= {"age": AGES, "younger": YOUNGER, "reason": CAUSES, "group": GROUPS, "rests": RESTS}
         for name in ("least", "most"):
             given[name] = re.sub(r"[\s,]", "", given.get(name, ""))
             given[name] = given[name] if _MONEY.fullmatch(given[name]) else ""
@@ -154,6 +157,16 @@ class Filter:
     def otherwise(self) -> str:
         """Return the address of the same rows in groups, or each by itself."""
         return replace(self, group="" if self.group else "cause").address
+
+    @property
+    def whole(self) -> "Filter":
+        """Return the address with what is snoozed: what totals are taken of."""
+        return replace(self, rests="with") if self.view in RESTING else self
+
+    @property
+    def resting(self) -> "Filter":
+        """Return the address of what is snoozed of it, where that is left out of its rows."""
+        return replace(self, view="snoozed", rests="")
 
     @property
     def words(self) -> str:

@@ -36,6 +36,8 @@ class Group:
     cause: str
     there: str
     count: int
+    resting: int
+    """How many of them are snoozed."""
     sums: list[str]
     """The money at risk in each currency: nothing is added across."""
     age: str
@@ -55,6 +57,8 @@ class Groups:
 
     lines: list[Group]
     count: int
+    resting: int
+    """How many of all are snoozed: they stand in every total."""
     sums: list[str]
     waiting: str
     """How many wait for their turn beside them; empty where none does, or none is asked for."""
@@ -74,6 +78,7 @@ def of(queue: Queue) -> Groups:
     return Groups(
         lines=[_group(queue, cause, places[name], each) for (cause, name), each in ranked],
         count=sum(row["count"] for row in rows),
+        resting=sum(row["resting"] for row in rows),
         sums=_sums(rows),
         waiting=figure(waiting) if waiting else "",
         waits_at=_at(replace(queue.chosen, group="", state=queue.chosen.state or "pending")),
@@ -87,9 +92,11 @@ def _counted(queue: Queue) -> list[dict[str, Any]]:
     """
     alone = ExpressionWrapper(Q(operation=None), BooleanField())
     age_s = Value(queue.at.timestamp(), FloatField()) - F("since_s")
+    items = replace(queue, chosen=queue.chosen.whole).items
     rows = list(
-        queue.items.values("kind", "operation_type", "currency", alone=alone).annotate(
+        items.values("kind", "operation_type", "currency", alone=alone).annotate(
             count=Count("pk"),
+            resting=Count("pk", filter=Q(rests_s__gt=queue.at.timestamp())),
             money=Sum("at_risk"),
             oldest=Min("since"),
             risk=Sum(F("size") * age_s),
@@ -102,7 +109,9 @@ def _counted(queue: Queue) -> list[dict[str, Any]]:
 
 
 def _group(queue: Queue, cause: str, there: Destination, rows: list[dict[str, Any]]) -> Group:
-    count = sum(row["count"] for row in rows)
+    count, resting = (sum(row[name] for row in rows) for name in ("count", "resting"))
+    # What is snoozed is counted, and taken only where the rows have it.
+    taken = count if queue.chosen.whole == queue.chosen else count - resting
     chosen = replace(queue.chosen, group="", reason=cause, destination=there.name)
     own = {row["operation_type"] for row in rows}
     action = _action(cause, [kind for kind in queue.types if kind.pk in own])
@@ -111,11 +120,12 @@ def _group(queue: Queue, cause: str, there: Destination, rows: list[dict[str, An
         cause=CAUSES.get(cause, cause),
         there=there.title,
         count=count,
+        resting=resting,
         sums=_sums(rows),
         age=span(queue.at - oldest),
-        address=_at(chosen),
-        action=action if count > 1 else "",
-        ask=f"Send all {count} again" if action == Action.SEND_AGAIN else f"Check all {count}",
+        address=_at(chosen.whole),
+        action=action if taken > 1 else "",
+        ask=f"Send all {taken} again" if action == Action.SEND_AGAIN else f"Check all {taken}",
         fields=parse_qsl(chosen.address),
     )
 

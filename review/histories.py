@@ -118,6 +118,13 @@ class Reading:
         return self.line.repeat.operation_type.destination.title
 
     @property
+    def snoozed(self) -> bool:
+        """Say whether it is put off."""
+        return self.line.repeat.case.is_snoozed(
+            self.now, self.line.repeat.operation.revision if self.line.repeat.operation else None
+        )
+
+    @property
     def said(self) -> list[str]:
         """Say what is known, in sentences."""
         repeat = self.line.repeat

@@ -35,7 +35,7 @@ def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> Query
             found = found.filter(kind__in=WRONG)
         case "snoozed":
             found = found.filter(rests_s__gt=seconds(at))
-    if chosen.view in RESTING:
+    if chosen.view in RESTING and not chosen.rests:
         found = found.filter(rests_s__lte=seconds(at))
     if chosen.who:
         found = found.filter(_whose(chosen, "")).exclude(case=None)

@@ -60,6 +60,11 @@ class Paused:
         return f"{self.there} {'was' if self.pause.resumed_at else 'is'} paused{whom}"
 
     @property
+    def snoozed(self) -> bool:
+        """Say whether its case is put off."""
+        return self.pause.case.is_snoozed(self.now, None)
+
+    @property
     def lines(self) -> list[str]:
         """Say why, since when, and what that means for what waits."""
         pause, at = self.pause, instant(self.pause.paused_at, self.now)

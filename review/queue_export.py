@@ -1,7 +1,7 @@
 """The queue as it was filtered, to keep: as CSV and as JSON, with where it comes from in front."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -33,6 +33,7 @@ COLUMNS = (
     "owner",
     "next",
     "id",
+    "snoozed_until",
 )
 
 
@@ -58,11 +59,18 @@ class Kept:
             one = row.operation
             key, uid = (one.key, str(one.uid)) if one is not None else ("", "")
             told = (row.badge.words, row.name, row.noun, key, *_exact(row), row.currency, row.found, row.age)
-            yield dict(zip(COLUMNS, (*told, row.due_at, row.late, row.owner, row.next, uid), strict=True))
+            yield dict(
+                zip(
+                    COLUMNS,
+                    (*told, row.due_at, row.late, row.owner, row.next, uid, row.rests_until),
+                    strict=True,
+                )
+            )
 
 
 def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept:
-    """Read the rows of an address, page by page, and the money at risk in each currency."""
+    """Read the rows of an address page by page, with what is snoozed, and the money at risk of them all."""
+    queue = replace(queue, chosen=queue.chosen.whole)
     rows: list[Row] = []
     after, more = None, True
     for _ in range(WALKED):
@@ -87,9 +95,18 @@ def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept
             author=author,
             count=len(rows[:MOST]),
             totals={currency: f"{total:f}" for currency, total in sorted(totals.items())},
-            more={"totals_are": TOTALS, "complete": _complete(len(rows)) if more else "yes"},
+            more={
+                "totals_are": TOTALS,
+                "snoozed": _resting(rows[:MOST]),
+                "complete": _complete(len(rows)) if more else "yes",
+            },
         ),
     )
+
+
+def _resting(rows: list[Row]) -> str:
+    count = sum(row.rests_until is not None for row in rows)
+    return f"{count} of these rows; they stand in every total" if count else "none"
 
 
 def _complete(count: int) -> str:

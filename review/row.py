@@ -44,6 +44,8 @@ class Row:
     due: str
     due_at: datetime | None
     late: bool
+    rests_until: datetime | None
+    """Until when it is snoozed; None where it is not."""
     owner: str
     escalated: str
     """Who has it besides, because nobody answered in time; empty for nobody."""
@@ -72,7 +74,8 @@ class Row:
         taken = operation.taken_at is not None
         icon, found = _found(operation, seen, now, trouble=trouble)
         absent = seen is not None and seen.proof and operation.permit is None
-        due, late = _due(operation.due_at, now, rests_until=operation.case_snoozed)
+        rests_until = _rests(operation.case_snoozed, now)
+        due, late = _due(operation.due_at, now, rests_until=rests_until)
         asks, step = _next(operation, seen, now)
         name = wording.name(operation)
         return cls(
@@ -90,6 +93,7 @@ class Row:
             due=due,
             due_at=operation.due_at,
             late=late,
+            rests_until=rests_until,
             owner=_whose(operation) or ("software" if state is not State.COMPLETED else "–"),
             escalated=operation.case_escalated_to or "",
             case=operation.case_uid,
@@ -104,7 +108,8 @@ def of_difference(item: Item, now: datetime) -> Row:
     assert finding is not None  # an item without an operation has one
     item_class, there = ItemClass(finding.item_class), kind.destination.title
     case = item.case
-    due, late = _due(item.due_at, now, rests_until=case.snoozed_until if case else None)
+    rests_until = _rests(case.snoozed_until if case else None, now)
+    due, late = _due(item.due_at, now, rests_until=rests_until)
     first_id = finding.destination[0]["id"] if finding.destination else ""
     many = f", {finding.items} items" if finding.items > 1 else ""
     return Row(
@@ -122,6 +127,7 @@ def of_difference(item: Item, now: datetime) -> Row:
         due=due,
         due_at=item.due_at,
         late=late,
+        rests_until=rests_until,
         owner=item.assignee or item.owner,
         escalated=case.escalated_to if case else "",
         case=case.uid if case else None,
@@ -239,10 +245,14 @@ def _whose(operation: Any) -> str:
     return operation.case_assignee or operation.case_owner or ""
 
 
+def _rests(until: datetime | None, now: datetime) -> datetime | None:
+    return until if until is not None and now < until else None
+
+
 def _due(due_at: datetime | None, now: datetime, *, rests_until: datetime | None = None) -> tuple[str, bool]:
     if due_at is None:
         return "–", False
-    if rests_until is not None and now < rests_until:
+    if rests_until is not None:
         return f"snoozed, {instant(rests_until, now)}", due_at < now
     if due_at < now:
         return f"{span(now - due_at)} late", True

@@ -9,7 +9,7 @@ from typing import Self
 
 from django.contrib.auth.models import User
 from django.db.models import Case as Choice
-from django.db.models import Count, Sum, Value, When
+from django.db.models import Count, Q, Sum, Value, When
 from django.urls import reverse
 
 from ledger.models import Case
@@ -44,7 +44,6 @@ PERSON = Filter(view="person", order="due")
 """The queue of what waits for a person, as it is linked from here."""
 MINE = replace(PERSON, who="me")
 ESCALATED = Filter(view="escalated", order="due")
-SNOOZED = Filter(view="snoozed")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,9 @@ class Today:
     mine: str
     """How many of them this person has taken, or was given."""
     snoozed: str
-    """How many rest, which are not among them."""
+    """How many of all are put off: they stand in every total, and not among the rows."""
+    mine_snoozed: str
+    """How many of this person's are."""
     escalated: str
     """How many went to a next level because nobody answered in time."""
     repeated: str
@@ -69,8 +70,8 @@ class Today:
     """What of many at once waits for somebody, or does not move."""
     asks: list[asks.Ask]
     asked: str
-    ages: list[Ages]
-    """The money at risk of what waits for a person, currency by currency."""
+    ages: list[tuple[Ages, int]]
+    """The money at risk of what waits for a person, by currency, and how many of each are snoozed."""
     without_amount: int
     since: since.Since
     notices: inbox.Inbox
@@ -82,19 +83,26 @@ class Today:
         """Read it for one person."""
         pauses = pausing.open_pauses()
         held, asked_now = _ages(now), approvals.figure()
+        waiting, snoozed = _count(PERSON.whole, now)
+        mine, mine_snoozed = _count(replace(MINE.whole, reader=access.reader(person)), now)
         return cls(
             now=now,
             runs=expected.read(now, paused={one.destination_id for one in pauses if not one.callers_only}),
             decisions=_decisions(now),
-            waiting=_count(PERSON, now),
-            mine=_count(replace(MINE, reader=access.reader(person)), now),
-            snoozed=_count(SNOOZED, now),
-            escalated=_count(ESCALATED, now),
+            waiting=waiting,
+            mine=mine,
+            snoozed=snoozed,
+            mine_snoozed=mine_snoozed,
+            escalated=_count(ESCALATED, now)[0],
             repeated=_repeated(),
             lists=listing.standing(person, now),
             asks=asks.first(person, now, most=APPROVALS) if asked_now else [],
             asked=asked_now,
-            ages=[Ages.of(currency, parts) for currency, parts in sorted(held.items()) if currency],
+            ages=[
+                (Ages.of(currency, parts), sum(part.resting for part in parts))
+                for currency, parts in sorted(held.items())
+                if currency
+            ],
             without_amount=sum(part.count for part in held.get("", [])),
             since=since.read(person, now),
             notices=inbox.of(person, most=NOTICES, unread_only=True),
@@ -111,7 +119,7 @@ class Today:
     @property
     def at_risk(self) -> str:
         """Say what is at risk of what waits for a person now, currency by currency: the sum of its queue."""
-        return ", ".join(f"{ages.currency}\u00a0{ages.amount}" for ages in self.ages)
+        return ", ".join(f"{ages.currency}\u00a0{ages.amount}" for ages, _ in self.ages)
 
     @property
     def grouped(self) -> str:
@@ -122,16 +130,17 @@ class Today:
     def queues(self) -> list[tuple[str, str]]:
         """The queues of what waits, in words that count them, with their addresses."""
         all_ = [
-            (self.waiting, "All", PERSON),
-            (self.mine, "Mine", MINE),
-            (self.escalated, "Escalated", ESCALATED),
-            (self.snoozed, "Snoozed", SNOOZED),
+            (self.waiting, f"All {_items(self.waiting)}", PERSON.whole),
+            (self.snoozed, f"{self.snoozed} of them snoozed", PERSON.resting),
+            (self.mine, f"Mine {_items(self.mine)}", MINE.whole),
+            (self.mine_snoozed, f"{self.mine_snoozed} of mine snoozed", MINE.resting),
+            (self.escalated, f"Escalated {_items(self.escalated)}", ESCALATED),
         ]
-        return [
-            (f"{words} {count} item{'s' * (count != '1')}", f"{reverse('queue')}?{chosen.address}")
-            for count, words, chosen in all_
-            if count
-        ]
+        return [(words, f"{reverse('queue')}?{chosen.address}") for count, words, chosen in all_ if count]
+
+
+def _items(count: str) -> str:
+    return f"{count} item{'s' * (count != '1')}"
 
 
 def _decisions(now: datetime) -> list[tuple[Row, str]]:
@@ -145,10 +154,14 @@ def _decisions(now: datetime) -> list[tuple[Row, str]]:
     ]
 
 
-def _count(chosen: Filter, now: datetime) -> str:
-    """Say how many stand in a queue: "14", "10 000+"; empty for none."""
-    count = narrowing.items(chosen, [], now).values("pk")[: COUNTED + 1].count()
-    return wording.bounded(count, COUNTED) if count else ""
+def _count(chosen: Filter, now: datetime) -> tuple[str, str]:
+    """Say how many stand in a queue, and how many of them are snoozed: "14", "10 000+"; empty for none."""
+    some = narrowing.items(chosen, [], now).values("rests_s")[: COUNTED + 1]
+    found = some.aggregate(
+        every=Count("rests_s"), resting=Count("rests_s", filter=Q(rests_s__gt=now.timestamp()))
+    )
+    every, resting = (wording.bounded(found[name], COUNTED) for name in ("every", "resting"))
+    return every if found["every"] else "", resting if found["resting"] else ""
 
 
 def _repeated() -> str:
@@ -158,29 +171,33 @@ def _repeated() -> str:
 
 
 def _ages(now: datetime) -> dict[str, list[Part]]:
-    """Add up all that waits for a person by currency and age, off the index that carries what is at risk."""
+    """Add up all that waits for a person, snoozed or not, by currency and age."""
     ages = [
         When(since_s__lte=seconds(now - timedelta(days=start)), then=Value(place))
         for place, (start, _) in reversed(list(enumerate(CLASSES)))
         if start
     ]
     found = (
-        narrowing.items(PERSON, [], now)
+        narrowing.items(PERSON.whole, [], now)
         .order_by()
         .values_list("currency", Choice(*ages, default=Value(0)))
-        .annotate(count=Count("pk"), whole=Sum("at_risk"))
+        .annotate(
+            count=Count("pk"),
+            whole=Sum("at_risk"),
+            resting=Count("pk", filter=Q(rests_s__gt=now.timestamp())),
+        )
     )
-    held: dict[str, dict[int, tuple[int, Decimal]]] = defaultdict(dict)
-    for currency, age, count, whole in found:
-        held[currency][age] = count, whole or Decimal(0)
+    held: dict[str, dict[int, tuple[int, Decimal, int]]] = defaultdict(dict)
+    for currency, age, count, whole, resting in found:
+        held[currency][age] = count, whole or Decimal(0), resting
     return {currency: list(_parts(currency, by_age)) for currency, by_age in held.items()}
 
 
-def _parts(currency: str, by_age: dict[int, tuple[int, Decimal]]) -> Iterable[Part]:
+def _parts(currency: str, by_age: dict[int, tuple[int, Decimal, int]]) -> Iterable[Part]:
     # The queue's filters count in hours.
     hours = [str(24 * start) if start else "" for start, _ in CLASSES]
     for place, (_, days) in enumerate(CLASSES):
-        count, whole = by_age.get(place, (0, Decimal(0)))
+        count, whole, resting = by_age.get(place, (0, Decimal(0), 0))
         younger = hours[place + 1] if place + 1 < len(hours) else ""
-        there = replace(PERSON, currency=currency, age=hours[place], younger=younger)
-        yield Part(days, count, whole, f"{reverse('queue')}?{there.address}" if currency else "")
+        there = replace(PERSON.whole, currency=currency, age=hours[place], younger=younger)
+        yield Part(days, count, whole, f"{reverse('queue')}?{there.address}" if currency else "", resting)

@@ -41,9 +41,13 @@ def _waiting(person: User, now: datetime) -> Iterator[Line]:
             continue
         for plain, verb in ((PERSON, "waiting"), (LATE, "late")):
             chosen = replace(plain, who=who, reader=access.reader(person))
-            count = _count(chosen, now)
+            count, resting = (
+                _count(chosen.whole, now),
+                _count(chosen.resting, now) if verb == "waiting" else "",
+            )
             if count:
-                yield f"{count} {verb} {words}", f"{reverse('queue')}?{chosen.address}"
+                of_them = f", {resting} of them snoozed" if resting else ""
+                yield f"{count} {verb} {words}{of_them}", f"{reverse('queue')}?{chosen.whole.address}"
 
 
 def _count(chosen: Filter, now: datetime) -> str:

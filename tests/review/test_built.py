@@ -97,6 +97,7 @@ def test_what_anybody_wrote_stands_in_a_row_as_text() -> None:
                 found_icon="failed",
                 due_at=None,
                 late=asks,
+                rests_until=None,
                 case=UUID(int=2),
                 asks=asks,
                 **texts,

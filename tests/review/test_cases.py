@@ -16,6 +16,7 @@ from ledger.models import Case, Event, Operation, database_now
 from ledger.rules.states import CaseKind
 from review.instants import zone
 from review.models import SavedView
+from review.notices import digest
 from tests import stories
 from tests.people import browser_of, person
 from tests.review.test_queue import listed
@@ -79,6 +80,36 @@ def test_what_is_snoozed_counts_and_is_listed_apart(durban: stories.Durban) -> N
     assert sorted(listed(ann)) == ["Order 483", "Order 484"], "a check has woken it"
     for wrong in ({"other": "soon"}, {"other": "", "until": ""}):
         assert "Choose until when" in page(ann, f"/cases/{case.uid}/snooze/", form | wrong)
+
+
+def test_what_is_snoozed_stands_in_every_total_and_is_counted_beside_it(durban: stories.Durban) -> None:
+    """In the groups, the files, the digest, and on Today; the button of a group leaves it alone."""
+    held = [durban.absent(number, "100.00") for number in (483, 484, 485)]
+    until = database_now() + timedelta(hours=5)
+    actions.snooze(of(held[0]).uid, actor="ann", reason="They call back.", until=until, knowingly=True)
+    ann = browser_of("ann")
+    groups = page(ann, "/queue/?view=person&group=cause").replace("\u00a0", " ")
+    (line,) = re.findall(r">It is absent<.*?</tr>", groups)
+    assert 'Items">3<br><span class="small soft nb">1 snoozed' in line and "300.00 ZAR" in line
+    assert "Send all 2 again…" in line
+    (address,) = re.findall(r'<a href="([^"]+)">It is absent<', groups)
+    assert page(ann, html.unescape(address)).count('class="q-key"') == 3
+    kept = ann.get("/queue.json?view=person").json()
+    about = kept["about"]
+    assert (about["count"], about["totals"], about["snoozed"][:2]) == (3, {"ZAR": "300.00"}, "1 ")
+    assert [row["key"] for row in kept["rows"] if row["snoozed_until"]] == [held[0].key]
+    table = b"".join(iter(ann.get("/queue.csv?view=person"))).decode()
+    assert "1 of these rows" in table and table.count('"Order 48') == 3
+    said = dict(digest.lines(person("bob"), database_now()))
+    assert "/queue/?view=person&who=nobody&rests=with&order=due" in said.values()
+    assert "3 waiting for somebody to take them, 1 of them snoozed" in said
+    today = page(ann, "/")
+    assert "All 3 items</a>" in today and ">1 of them snoozed</a>" in today and ", 1 of 3 snoozed" in today
+    durban.looked(held[0], stories.ABSENT)
+    assert (
+        "snoozed"
+        not in page(ann, "/queue/?view=person&group=cause").split("</form>", 1)[1].split("<table")[1]
+    )
 
 
 def test_an_address_is_kept_under_a_name_and_shared_by_who_may(durban: stories.Durban) -> None:

@@ -138,7 +138,9 @@ def test_one_digest_a_day_says_counts_and_links_and_nothing_else(durban: stories
     (letter,) = post.got
     assert letter["Subject"] == "Tieout: 1 waiting for you"
     text = letter.get_payload()
-    assert "1 waiting for you: https://tieout.example.com/queue/?view=person&who=me&order=due" in text
+    assert (
+        "1 waiting for you: https://tieout.example.com/queue/?view=person&who=me&rests=with&order=due" in text
+    )
     assert "https://tieout.example.com/you/" in text
     durban.clock.advance(DAY)
     person("ann").groups.add(*person("bob").groups.all())

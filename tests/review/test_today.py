@@ -162,8 +162,14 @@ def test_each_number_leads_to_a_list_of_as_many(durban: stories.Durban) -> None:
     page, client = today("ann"), browser_of("ann")
     ages = re.findall(r'<a href="(/queue/[^"]+)">(\d+)<span class="vh"> of ([^<]+) days', page)
     assert {days for _, _, days in ages} == {"&lt;1", "7–29"}
-    queues = re.findall(r'<a href="(/queue/[^"]+)">(?:All|Mine|Snoozed) (\d+) items?</a>', page)
+    assert "of what waits for a decision, 1 of them snoozed," in page and ", 1 of " in page
+    queues = re.findall(r'<a href="(/queue/[^"]+)">(?:All |Mine )?(\d+) (?:items?|of them snoozed)</a>', page)
     assert [count for _, count in queues][1:] == ["1", "1"]
+    grouped = re.findall(r'decision: <a class="nb" href="([^"]+)">([^<]+)</a>', page)[0]
+    whole = said(client.get(grouped[0].replace("&amp;", "&"))).split("Together</th>")[1]
+    assert f">{queues[0][1]}<br>" in whole and "1 snoozed</span>" in whole
+    sums = [one.split(" ", 1) for one in grouped[1].split(", ")]
+    assert sums and all(f"{amount} {currency}" in plain(whole) for currency, amount in sums)
     for address, count in [*queues, *((address, count) for address, count, _ in ages)]:
         shown = said(client.get(address.replace("&amp;", "&")))
         assert shown.count('class="q-key"') == int(count), address
