@@ -18,6 +18,7 @@ from ledger.rules.leaves import Action
 from reconcile import tables
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Proposal
+from reconcile.proposals.roles import in_force
 from review.access import AUDITOR, RIGHTS
 from review.instants import day, zone
 from review.models import AuditorTerm, Bulk
@@ -150,11 +151,12 @@ def _people() -> Iterator[Line]:
 
 def _combined(roles: list[str]) -> Iterator[str]:
     """Say which duties somebody's roles put into one hand."""
-    rights = {right for role in roles for right in RIGHTS.get(role, ())}
+    counting = in_force(frozenset(roles))
+    if counting != {*roles}:
+        yield "has both an administrator’s role and one that decides: decides nothing until one goes"
+    rights = {right for role in counting for right in RIGHTS.get(role, ())}
     if {"ask", "approve"} <= rights:
         yield "asks and approves (never the same request)"
-    if "people" in rights and "ask" in rights:
-        yield "administers and decides"
 
 
 def _pair(lines: dict[str, Line], begins: datetime, ends: datetime) -> None:

@@ -1,12 +1,13 @@
--- Who asked, whatever it was, whom it is about, since when, and for which entity; by the request that an event names.
+-- Who asked, whatever it was, whom it is about and since when; by the request that an event names. And with what it is told
+-- as one: those of one entity; a list of many by itself, for it may go through several; proposals, which are of none.
 DROP FUNCTION review_asked(jsonb);
 CREATE FUNCTION review_asked(said jsonb)
-    RETURNS TABLE (maker text, account integer, about integer, since timestamptz, entity text) LANGUAGE sql STABLE
+    RETURNS TABLE (maker text, account integer, about integer, since timestamptz, told_with text) LANGUAGE sql STABLE
     SET search_path = public, pg_temp AS $$
     SELECT a.maker, a.maker_account, NULL::integer, a.made_at, review_entity_of(a.operation_id, NULL)
     FROM ledger_approval AS a WHERE a.uid = (said ->> 'approval')::uuid
     UNION ALL
-    SELECT p.maker, p.maker_account, p.about_account, p.made_at, ''
+    SELECT p.maker, p.maker_account, p.about_account, p.made_at, 'proposal'
     FROM reconcile_proposal AS p WHERE p.uid = (said ->> 'proposal')::uuid
     UNION ALL
     -- What its operation's own request answers is told by that.
@@ -15,7 +16,18 @@ CREATE FUNCTION review_asked(said jsonb)
         JOIN ledger_destination AS there ON there.id = t.destination_id
     WHERE d.uid = (said ->> 'decision')::uuid AND d.approval_id IS NULL
     UNION ALL
-    SELECT b.maker, b.maker_account, NULL, b.frozen_at, '' FROM review_bulk AS b WHERE b.uid = (said ->> 'bulk')::uuid
+    SELECT b.maker, b.maker_account, NULL, b.frozen_at, 'list ' || b.uid FROM review_bulk AS b WHERE b.uid = (said ->> 'bulk')::uuid
+$$;
+
+-- Who has a role that counts, as `in_force` in reconcile/proposals/roles.py has it: who is an administrator as well decides
+-- nothing, and is told of nothing that only who decides can do.
+CREATE FUNCTION review_has_role(person integer, role text) RETURNS boolean LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT coalesce(role = ANY (given) AND NOT (role IN ('reviewer', 'approver') AND 'administrator' = ANY (given)), false)
+    FROM (
+        SELECT array_agg(g.name::text) AS given
+        FROM auth_user_groups AS m JOIN auth_group AS g ON g.id = m.group_id WHERE m.user_id = person
+    ) AS theirs
 $$;
 
 -- Besides what was given, named and passed on: what somebody asked a second person has its answer. Who answers reads of what
@@ -28,7 +40,7 @@ DECLARE
         WHEN NEW.kind <> 'escalated' THEN 'answered'
         WHEN NEW.data ?| ARRAY['approval', 'proposal', 'decision', 'bulk'] THEN 'overdue' ELSE 'escalated' END;
     apart text := ' ' || md5(COALESCE(
-        CASE WHEN what IN ('answered', 'overdue') THEN (SELECT a.entity FROM review_asked(NEW.data) AS a)
+        CASE WHEN what IN ('answered', 'overdue') THEN (SELECT a.told_with FROM review_asked(NEW.data) AS a)
              ELSE review_entity_of(NEW.operation_id, NEW.data ->> 'case') END, ''));
     concerns text := CASE what
         WHEN 'given' THEN NEW.kind || ' ' || md5(NEW.actor || ' ' || NEW.reason) || apart
@@ -48,10 +60,7 @@ BEGIN
             SELECT FROM review_asked(NEW.data) AS a
             WHERE ledger_is_person(a.maker) AND (a.account = u.id OR a.account IS NULL AND a.maker = u.username)
         )
-        ELSE EXISTS (
-            SELECT FROM auth_user_groups AS m JOIN auth_group AS g ON g.id = m.group_id
-            WHERE m.user_id = u.id AND g.name = review_group_of(NEW.data ->> 'to')
-        ) END
+        ELSE review_has_role(u.id, review_group_of(NEW.data ->> 'to')) END
         -- Neither who asked, nor one hand with them, nor whom it is about can answer it.
         AND NOT (what = 'overdue' AND EXISTS (
             SELECT FROM review_asked(NEW.data) AS a

@@ -21,11 +21,15 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.models import Case, Destination, Event, Operation, OperationType, Team, database_now
+from ledger.rules.leaves import Action
 from reconcile.models import EntityLimit, Proposal
+from reconcile.proposals.actions import propose_role
 from review import finding, saved
 from review.access import NO_PART
+from review.bulk.freezing import freeze
+from review.filters import Filter
 from review.instants import zone
-from review.models import AuditorTerm, Bulk, Sample
+from review.models import AuditorTerm, Bulk, Notice, Sample
 from review.sights import Middleware
 from tests import stories
 from tests.people import audits, browser_of, limited, person
@@ -100,6 +104,37 @@ def test_their_own_entity_is_whole_and_costs_two_queries_more(durban: stories.Du
     assert "kim does not see all of it" in given
     assert browser_of("bob").post(f"/cases/{bill.cases.get().uid}/assign/", {"to": "kim"}).status_code == 303
     assert bill.cases.get().assignee == "kim"
+
+
+def test_what_is_overdue_is_told_by_list_and_apart_from_proposals(durban: stories.Durban) -> None:
+    """A later one, which they may not know of, takes no notice of theirs away, and counts for nobody."""
+    limited("bob", DURBAN)
+    for name in ("ann", "eve"):
+        person(name)
+    own, foreign = (
+        freeze(Action.CHECK, person=person("ann"), chosen=Filter(), picked=[durban.silent(order).uid])
+        for order in (480, 481)
+    )
+    ask = propose_role(
+        person("nora"),
+        "viewer",
+        give=True,
+        actor=person("ada").username,
+        reason="New.",
+        command_id=uuid.uuid4(),
+    )
+    for named in ({"bulk": own}, {"proposal": ask}, {"bulk": foreign}):
+        said = {name: str(one.uid) for name, one in named.items()}
+        Event.objects.create(kind="escalated", actor="policy", reason="Due.", data=said | {"to": "approvers"})
+    for name in ("bob", "eve"):
+        notices = Notice.objects.filter(person__username=name, kind="overdue")
+        assert [
+            (one.count, *(one.event.data.keys() & {"bulk", "proposal"})) for one in notices.order_by("pk")
+        ] == [
+            (1, "bulk"),
+            (1, "proposal"),
+            (1, "bulk"),
+        ]
 
 
 def test_what_is_told_is_counted_in_each_entity_by_itself(durban: stories.Durban) -> None:

@@ -10,6 +10,7 @@
 
 import uuid
 from functools import partial
+from itertools import combinations
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -20,8 +21,8 @@ from ledger.models import Event
 from ledger.rules.errors import NotNow
 from reconcile.models import Proposal
 from reconcile.proposals import actions
-from reconcile.proposals.roles import ROLES
-from review import access, approvers, cases
+from reconcile.proposals.roles import ROLES, in_force
+from review import access, approvers, cases, duties
 from tests import stories
 from tests.databases import Database
 from tests.ledger.sessions import at_once
@@ -29,6 +30,7 @@ from tests.people import browser_of, person
 from tests.review.test_doctor import examined
 
 APART = "administrators decide no items"
+BOTH = "has both an administrator’s role and one that decides: decides nothing until one goes"
 
 
 def group(name: str) -> Group:
@@ -39,9 +41,9 @@ def names(of: User) -> set[str]:
     return {*of.groups.values_list("name", flat=True)}
 
 
-def both(database: Database, name: str, *roles: str) -> User:
+def both(database: Database, name: str | User, *roles: str) -> User:
     """Somebody who has these roles from before nobody could have both."""
-    user = person(name)
+    user = person(name) if isinstance(name, str) else name
     with database.rewriting("auth_user_groups"):
         user.groups.set([group(role) for role in roles])
     return User.objects.get(pk=user.pk)
@@ -161,3 +163,22 @@ def test_who_has_both_from_before_decides_nothing_until_one_role_goes(
     assert "decides nothing" not in ours.get("/people/").content.decode()
     assert ours.post(f"{page}did-not-happen/", form).status_code == 303
     assert durban.again(operation).held_at is None
+
+
+def test_one_rule_says_which_roles_count_in_the_database_and_in_the_report(database: Database) -> None:
+    for number, roles in enumerate(one for n in range(1, 5) for one in combinations(ROLES, n)):
+        user, counting = (
+            both(database, User.objects.create_user(f"zoe{number}"), *roles),
+            in_force(frozenset(roles)),
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT array_agg(role) FROM unnest(%s::text[]) AS role WHERE review_has_role(%s, role)",
+                [list(ROLES), user.pk],
+            )
+            assert {*(cursor.fetchone()[0] or ())} == counting, roles
+    for line in duties.read("").lines:
+        counting = in_force(frozenset(line.roles))
+        said = ["asks and approves (never the same request)"] * ("approver" in counting)
+        said += [BOTH] * (counting != {*line.roles})
+        assert line.could == said, line.roles
