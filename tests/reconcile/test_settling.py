@@ -236,6 +236,8 @@ def test_the_latest_finding_is_read_without_those_before_it(listed: Books, datab
             asked: dict[str, Any] = {
                 "classes": [finding.item_class],
                 "names": [name],
+                "currencies": [finding.currency],
+                "duplicate": "duplicate_at_destination",
                 "plan": listed.plan.pk,
                 "run": 0,
             }
