@@ -1,4 +1,4 @@
-"""Who asked a second person is told of the answer; all approvers of whatever is past its due time."""
+"""Who asked a second person is told of the answer; of what is past its due time, whoever can answer it."""
 
 from django.db import migrations, models
 

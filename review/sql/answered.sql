@@ -1,22 +1,36 @@
--- Who asked, whatever it was, and for which entity; by the request that an event names.
-CREATE FUNCTION review_asked(said jsonb) RETURNS TABLE (maker text, account integer, entity text) LANGUAGE sql STABLE
+-- Who asked, whatever it was, whom it is about and since when; by the request that an event names. And with what it is told
+-- as one: those of one entity; a list of many by itself, for it may go through several; proposals, which are of none.
+CREATE FUNCTION review_asked(said jsonb)
+    RETURNS TABLE (maker text, account integer, about integer, since timestamptz, told_with text) LANGUAGE sql STABLE
     SET search_path = public, pg_temp AS $$
-    SELECT a.maker, a.maker_account, review_entity_of(a.operation_id, NULL)
+    SELECT a.maker, a.maker_account, NULL::integer, a.made_at, review_entity_of(a.operation_id, NULL)
     FROM ledger_approval AS a WHERE a.uid = (said ->> 'approval')::uuid
     UNION ALL
-    SELECT p.maker, p.maker_account, '' FROM reconcile_proposal AS p WHERE p.uid = (said ->> 'proposal')::uuid
+    SELECT p.maker, p.maker_account, p.about_account, p.made_at, 'proposal'
+    FROM reconcile_proposal AS p WHERE p.uid = (said ->> 'proposal')::uuid
     UNION ALL
     -- What its operation's own request answers is told by that.
-    SELECT d.maker, d.maker_account, there.entity
+    SELECT d.maker, d.maker_account, NULL, d.made_at, there.entity
     FROM reconcile_decision AS d JOIN ledger_operationtype AS t ON t.id = d.operation_type_id
         JOIN ledger_destination AS there ON there.id = t.destination_id
     WHERE d.uid = (said ->> 'decision')::uuid AND d.approval_id IS NULL
     UNION ALL
-    SELECT b.maker, b.maker_account, '' FROM review_bulk AS b WHERE b.uid = (said ->> 'bulk')::uuid
+    SELECT b.maker, b.maker_account, NULL, b.frozen_at, 'list ' || b.uid FROM review_bulk AS b WHERE b.uid = (said ->> 'bulk')::uuid
+$$;
+
+-- Who has a role that counts, as `in_force` in reconcile/proposals/roles.py has it: who is an administrator as well decides
+-- nothing, and is told of nothing that only who decides can do.
+CREATE FUNCTION review_has_role(person integer, role text) RETURNS boolean LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT coalesce(role = ANY (given) AND NOT (role IN ('reviewer', 'approver') AND 'administrator' = ANY (given)), false)
+    FROM (
+        SELECT array_agg(g.name::text) AS given
+        FROM auth_user_groups AS m JOIN auth_group AS g ON g.id = m.group_id WHERE m.user_id = person
+    ) AS theirs
 $$;
 
 -- Besides what was given, named and passed on: what somebody asked a second person has its answer. Who answers reads of what
--- is past its due time, except who asked; who asked reads what came of it.
+-- is past its due time, except who cannot answer it; who asked reads what came of it.
 CREATE OR REPLACE FUNCTION review_notice_of_event() RETURNS trigger LANGUAGE plpgsql
     SET search_path = public, pg_temp AS $$
 DECLARE
@@ -25,7 +39,7 @@ DECLARE
         WHEN NEW.kind <> 'escalated' THEN 'answered'
         WHEN NEW.data ?| ARRAY['approval', 'proposal', 'decision', 'bulk'] THEN 'overdue' ELSE 'escalated' END;
     apart text := ' ' || md5(COALESCE(
-        CASE WHEN what IN ('answered', 'overdue') THEN (SELECT a.entity FROM review_asked(NEW.data) AS a)
+        CASE WHEN what IN ('answered', 'overdue') THEN (SELECT a.told_with FROM review_asked(NEW.data) AS a)
              ELSE review_entity_of(NEW.operation_id, NEW.data ->> 'case') END, ''));
     concerns text := CASE what
         WHEN 'given' THEN NEW.kind || ' ' || md5(NEW.actor || ' ' || NEW.reason) || apart
@@ -45,13 +59,11 @@ BEGIN
             SELECT FROM review_asked(NEW.data) AS a
             WHERE ledger_is_person(a.maker) AND (a.account = u.id OR a.account IS NULL AND a.maker = u.username)
         )
-        ELSE EXISTS (
-            SELECT FROM auth_user_groups AS m JOIN auth_group AS g ON g.id = m.group_id
-            WHERE m.user_id = u.id AND g.name = review_group_of(NEW.data ->> 'to')
-        ) END
-        -- Who asked cannot answer their own request.
+        ELSE review_has_role(u.id, review_group_of(NEW.data ->> 'to')) END
+        -- Neither who asked, nor one hand with them, nor whom it is about can answer it.
         AND NOT (what = 'overdue' AND EXISTS (
-            SELECT FROM review_asked(NEW.data) AS a WHERE a.maker = u.username OR a.account = u.id
+            SELECT FROM review_asked(NEW.data) AS a
+            WHERE a.maker = u.username OR u.id IN (a.account, a.about) OR ledger_one_hand(u.id, a.account, a.since, tieout_now())
         ))
     ORDER BY u.id
     ON CONFLICT (person_id, kind, about) WHERE read_at IS NULL

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("review", "0022_overdue")]
+    dependencies = [("review", "0021_saved_sight")]
     operations = [
         migrations.AddIndex(
             "notice",
