@@ -16,6 +16,7 @@ from ledger.rules.connections import Connection
 from ledger.rules.hours import WorkingHours
 from ledger.rules.paths import dotted
 from ledger.rules.places import LOOKED_AT
+from reconcile.configuration import plans
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import (
     CALLS,
@@ -23,7 +24,6 @@ from reconcile.configuration.sections import (
     DestinationHead,
     DisplayHead,
     Part,
-    PlanHead,
     TeamHead,
     TypeHead,
     WebhookHead,
@@ -95,15 +95,7 @@ AUTOMATION = Kind(
         }
     ),
 )
-PLAN = Kind(
-    "plan",
-    "plans",
-    Plan,
-    lambda c: (
-        {name: c[name] for name in ("operation_type", "schedule", "timezone", "tolerance", "recipients")}
-        | {"window": c["window_s"], "grace": c["grace_s"]}
-    ),
-)
+PLAN = Kind("plan", "plans", Plan, plans.words)
 WEBHOOK = Kind(
     "webhook",
     "webhooks",
@@ -170,7 +162,7 @@ def changes(layout: Layout) -> list[Change]:
     found += [_change(TYPE, part.name, _type(part, layout)) for part in layout.operation_types.values()]
     found += _followers(found, layout)
     found += [_change(AUTOMATION, part.name, _automation(part)) for part in layout.automations.values()]
-    found += [_change(PLAN, part.name, _plan(part)) for part in layout.plans.values()]
+    found += [_change(PLAN, part.name, plans.columns(part)) for part in layout.plans.values()]
     found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
     found += [_change(TEAM, part.name, _team(part)) for part in layout.teams.values()]
     found += [_change(DISPLAY, part.name, _display(part)) for part in layout.display.values()]
@@ -203,8 +195,8 @@ def write(one: Change, *, reason: str, actor: str = ACTOR, data: Mapping[str, st
     columns = _with_rows(one.columns)
     if one.kind is TYPE and (one.touches(LOOKED_WITH) or ("contract", "absent") in one.paths):
         columns |= UNPROVED
-    if one.kind is PLAN and one.touches(frozenset({"schedule", "timezone"})):
-        columns["next_run_at"] = None
+    if one.kind is PLAN and one.touches(plans.TIMED):
+        columns |= plans.UNTIMED
     if one.kind is WEBHOOK:
         columns["rests_until"] = None
     manager = one.kind.model._default_manager
@@ -302,19 +294,6 @@ def _automation(part: Part) -> Columns:
         "stable_key": head.stable_key,
         "last_failure": head.last_failure,
         "owner": head.owner,
-    }
-
-
-def _plan(part: Part) -> Columns:
-    head = part.must("head", PlanHead)
-    return {
-        "operation_type": head.operation_type,
-        "schedule": head.schedule,
-        "timezone": head.timezone,
-        "window_s": head.window_s,
-        "grace_s": head.grace_s,
-        "tolerance": head.tolerance,
-        "recipients": list(head.recipients),
     }
 
 

@@ -1,0 +1,30 @@
+"""What a file wants of a plan: its columns, the file's words for them, and what a change of them empties."""
+
+from typing import Any
+
+from reconcile.configuration.sections import Part, PlanHead
+
+TIMED = frozenset({"schedule", "timezone"})
+"""What of a plan decides when it runs."""
+UNTIMED: dict[str, Any] = {"next_run_at": None}
+"""A plan whose next time has still to be computed."""
+
+
+def columns(part: Part) -> dict[str, Any]:
+    """Return the columns of a plan as its section of the file sets them."""
+    head = part.must("head", PlanHead)
+    return {
+        "operation_type": head.operation_type,
+        "schedule": head.schedule,
+        "timezone": head.timezone,
+        "window_s": head.window_s,
+        "grace_s": head.grace_s,
+        "tolerance": head.tolerance,
+        "recipients": list(head.recipients),
+    }
+
+
+def words(row: dict[str, Any]) -> dict[str, object]:
+    """Return the columns of a plan under the names that they have in the file."""
+    same = ("operation_type", "schedule", "timezone", "tolerance", "recipients")
+    return {name: row[name] for name in same} | {"window": row["window_s"], "grace": row["grace_s"]}
