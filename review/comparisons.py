@@ -75,8 +75,10 @@ class Side:
     def how(self) -> str:
         """Say in one line how it is read."""
         told = self.told
-        parts = [f"header on line {told['header_line']}", str(told["encoding"]).upper()]
-        parts += [f"{told['separator']} between fields"]
+        parts = [str(told["form"])]
+        parts += [f"header on line {told['header_line']}"] if told["header_line"] else []
+        parts += [str(told["encoding"]).upper()] if told["encoding"] else []
+        parts += [f"{told['separator']} between fields"] if told["separator"] else []
         parts += [f"decimal {'comma' if told['decimal_mark'] == ',' else 'point'}"]
         parts += [ORDERS[told["days"]].lower()] if told["days"] else []
         parts += [f"all in {told['currency']}"] if told["currency"] else []

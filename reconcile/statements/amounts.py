@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
 from ledger.rules import money
 from ledger.rules.money import MoneyError
 from reconcile.histories.files import FileRefused
+from reconcile.statements.layouts import Cell
 
 POINT, COMMA = ".", ","
 MARKS = {"point": POINT, "comma": COMMA}
@@ -86,8 +88,12 @@ class Evidence:
 
 
 @lru_cache(maxsize=2**16)
-def read(cell: str, currency: str, mark: str) -> Decimal:
+def read(cell: Cell, currency: str, mark: str) -> Decimal:
     """Read an amount in major units of its currency, exactly; Unreadable says why it is none."""
+    if isinstance(cell, date):
+        raise Unreadable(f'the amount "{cell}" is a day')
+    if isinstance(cell, Decimal):
+        return _number(cell, str(cell), currency)
     if mark == POINT and (plain := _PLAIN.fullmatch(cell)) and len(plain[1]) == money.DECIMALS[currency]:
         return Decimal(cell)  # most files hold nothing else
     text = _BLANKS.sub(" ", cell).strip()
@@ -104,8 +110,12 @@ def read(cell: str, currency: str, mark: str) -> Decimal:
         raise Unreadable(f'the amount "{text}" is not in {currency}')
     digits = _digits(found["number"], mark, text)
     negative = bool(found["open"]) or (signs and signs[0] != "+")
+    return _number(f"-{digits}" if negative else digits, text, currency)
+
+
+def _number(digits: str | Decimal, text: str, currency: str) -> Decimal:
     try:
-        return money.read(f"-{digits}" if negative else digits, currency=currency).amount
+        return money.read(digits, currency=currency).amount
     except MoneyError as error:
         raise Unreadable(
             f'the amount "{text}": {error.detail[0].lower()}{error.detail[1:].rstrip(".")}'

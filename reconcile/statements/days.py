@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from reconcile.histories.files import FileRefused
 from reconcile.statements.amounts import Unreadable
+from reconcile.statements.layouts import Cell
 
 ORDERS = ("dmy", "mdy")
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.]?)(\d{2}|\d(?=\D|$))\2(\d{2}|\d(?=\D|$))(?:[T ].*)?")
@@ -51,9 +52,11 @@ class Evidence:
 
 
 @lru_cache(maxsize=2**14)
-def read(cell: str, order: str) -> date | None:
+def read(cell: Cell, order: str) -> date | None:
     """Read a day; a time beside it is left out, and no zone moves it. None where there is none."""
-    text = cell.strip()
+    if isinstance(cell, date):
+        return cell
+    text = str(cell).strip()
     if not text:
         return None
     if found := _YEAR_FIRST.fullmatch(text):

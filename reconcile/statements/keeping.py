@@ -17,8 +17,8 @@ from ledger.models import TieoutNow, database_now
 from ledger.rules import sealing
 from reconcile.histories.files import FileRefused
 from reconcile.models import Run
-from reconcile.statements.files import BYTES_MAX
 from reconcile.statements.models import KEPT, TRIES_MAX, Comparison, Piece
+from reconcile.statements.opening import BYTES_MAX
 
 TASK = "reconcile.tasks.compare"
 TIMEOUT_S = 900

@@ -1,6 +1,6 @@
 """From rows to lines: each value is read exactly, or its line says why not; nothing is left out unsaid."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -14,7 +14,8 @@ from reconcile.histories.files import FileRefused
 from reconcile.histories.reading import SHORTENED
 from reconcile.statements import amounts, days, files
 from reconcile.statements.amounts import Unreadable
-from reconcile.statements.files import How, Layout
+from reconcile.statements.layouts import Cell, Layout
+from reconcile.statements.stating import How
 from reconcile.statements.unlinked import Unlinked
 from reconcile.tying import Side, Totals
 
@@ -80,16 +81,17 @@ class Statement:
         places, made = layout.columns.places, cls(layout, "", "", seen=True)
         marks, orders = amounts.Evidence(), days.Evidence()
         amount_at, day_at = places["amount"], places.get("date", -1)
-        for line, cells in layout.rows():
+        for line, cells, _ in layout.read():
             if made.leaves_out(cells):
                 made.note_left_out(line, cells)
             else:
                 made.rows += 1
             if len(cells) != len(layout.columns.header):
                 continue
-            marks.see(cells[amount_at], line)
-            if day_at >= 0:
-                orders.see(cells[day_at], line)
+            if isinstance(amount := cells[amount_at], str):
+                marks.see(amount, line)
+            if day_at >= 0 and isinstance(day := cells[day_at], str):
+                orders.see(day, line)
         made.mark = marks.decide(how.decimal, name=path.name, remedy=how.remedy("decimal", *amounts.MARKS))
         made.order = orders.decide(how.days, name=path.name, remedy=how.remedy("days", *days.ORDERS))
         return made
@@ -105,12 +107,12 @@ class Statement:
 
     def lines(self) -> Iterator[Line]:
         """Yield every line, counted as it is read; FileRefused where there are too many, or none."""
-        for number, cells in self.layout.rows():
+        for number, cells, wrong in self.layout.read():
             if self.leaves_out(cells):
                 if not self.seen:
                     self.note_left_out(number, cells)
                 continue
-            line = self._line(number, cells)
+            line = self._line(number, cells, wrong)
             self.count += 1
             if self.count > ROWS_MAX:
                 raise FileRefused(f"{self.name} has more than 3 000 000 rows. Export fewer days at a time.")
@@ -120,17 +122,17 @@ class Statement:
             self.totals[line.currency].add(line.amount)
             yield line
         if not self.count:
-            raise FileRefused(
-                f"{self.name} has a header on line {self.layout.header_line}, and nothing under it."
-            )
+            where = self.layout.header_line
+            held = f"has a header on line {where}, and nothing under it" if where else "holds no entry"
+            raise FileRefused(f"{self.name} {held}.")
 
-    def note_left_out(self, number: int, cells: list[str]) -> None:
+    def note_left_out(self, number: int, cells: Sequence[Cell]) -> None:
         """Count a row that is left out; the first ones are named."""
         self.left_out_count += 1
         if len(self.left_out) < LEFT_OUT_SHOWN:
-            self.left_out.append((number, next((cell.strip() for cell in cells if cell.strip()), "")[:60]))
+            self.left_out.append((number, _first(cells)))
 
-    def leaves_out(self, cells: list[str]) -> bool:
+    def leaves_out(self, cells: Sequence[Cell]) -> bool:
         """Say whether it is the header again, or a row of sums.
 
         Of sums the first words say so, and no other reference stands there.
@@ -138,26 +140,28 @@ class Statement:
         if cells == self._header:
             return True
         place = self.layout.columns.places["reference"]
-        reference = _plain(cells[place]) if place < len(cells) else ""
+        reference = _plain(str(cells[place])) if place < len(cells) else ""
         if reference and reference not in SUMS:
             return False
-        return _plain(next((cell for cell in cells if cell.strip()), "")) in SUMS or reference in SUMS
+        return _plain(_first(cells)) in SUMS or reference in SUMS
 
-    def _line(self, number: int, cells: list[str]) -> Line:
+    def _line(self, number: int, cells: Sequence[Cell], wrong: str) -> Line:
         columns = self.layout.columns
         places = columns.places
         if len(cells) != len(columns.header):
-            shown = cells[places["reference"]].strip()[:TEXT_MAX] if places["reference"] < len(cells) else ""
-            why = f"it has {len(cells)} fields, and the header {len(columns.header)}"
+            shown = _text(cells[places["reference"]])[:TEXT_MAX] if places["reference"] < len(cells) else ""
+            why = wrong or f"it has {len(cells)} fields, and the header {len(columns.header)}"
             return Line(number, "", _clean(shown), why=why)
-        text = cells[places["reference"]].strip()
-        wrong = _wrong_reference(text)
+        text = _text(cells[places["reference"]])
+        wrong = wrong or _wrong_reference(text)
         reference, shown = ("", _clean(text[:TEXT_MAX])) if wrong else (text, text)
-        identity = cells[places["id"]].strip()[:TEXT_MAX] if "id" in places else ""
+        identity = _text(cells[places["id"]])[:TEXT_MAX] if "id" in places else ""
         try:
             if wrong:
                 raise Unreadable(wrong)
-            currency = _currency(cells[places["currency"]] if "currency" in places else columns.currency)
+            currency = _currency(
+                _text(cells[places["currency"]]) if "currency" in places else columns.currency
+            )
             amount = amounts.read(cells[places["amount"]], currency, self.mark)
             day = days.read(cells[places["date"]], self.order) if "date" in places else None
         except Unreadable as error:
@@ -166,8 +170,7 @@ class Statement:
 
 
 @lru_cache(maxsize=256)
-def _currency(cell: str) -> str:
-    text = cell.strip()
+def _currency(text: str) -> str:
     try:
         return money.read_currency(text)
     except MoneyError:
@@ -185,6 +188,14 @@ def _wrong_reference(text: str) -> str:
     if "E" in text.upper() and SHORTENED.fullmatch(text):
         return f"its reference {text} was shortened by a spreadsheet: its digits are lost"
     return ""
+
+
+def _text(cell: Cell) -> str:
+    return cell.strip() if isinstance(cell, str) else str(cell)
+
+
+def _first(cells: Sequence[Cell]) -> str:
+    return next((text for text in map(_text, cells) if text), "")[:60]
 
 
 def _plain(cell: str) -> str:

@@ -14,7 +14,6 @@ from reconcile.classes import ItemClass, is_finding
 from reconcile.reports import aligned, shown
 from reconcile.statements.comparing import Difference, Held, Sum
 from reconcile.statements.days import ORDERS
-from reconcile.statements.files import SEPARATORS
 from reconcile.statements.reading import Statement
 from reconcile.tying import Side, Tie, amount_text
 
@@ -62,6 +61,7 @@ class Compared:
             "What neither file lists.",
         ]
         for side in (self.source, self.destination):
+            said += side.layout.notes
             if side.unreadable:
                 said.append(
                     f"{side.unreadable} unreadable line{'s' * (side.unreadable != 1)} of {side.name}:"
@@ -166,9 +166,10 @@ def how_read(side: Statement) -> dict[str, Any]:
     return {
         "name": side.name,
         "sha256": layout.checksum,
-        "encoding": layout.encoding,
-        "separator": SEPARATORS[layout.separator],
-        "header_line": layout.header_line,
+        "form": layout.form,
+        "encoding": layout.encoding or None,
+        "separator": layout.separator or None,
+        "header_line": layout.header_line or None,
         "columns": dict(layout.columns.names),
         "currency": layout.columns.currency or None,
         "decimal_mark": side.mark,
@@ -177,6 +178,7 @@ def how_read(side: Statement) -> dict[str, Any]:
         "unreadable": side.unreadable,
         "left_out": [{"line": number, "begins": words} for number, words in side.left_out],
         "left_out_count": side.left_out_count,
+        "notes": list(layout.notes),
     }
 
 
@@ -225,9 +227,11 @@ def _read_as(side: Statement) -> str:
     parts += [f"all in {layout.columns.currency}"] if layout.columns.currency else []
     parts += [f"decimal {'comma' if side.mark == ',' else 'point'}"]
     parts += [ORDER_SHOWN[side.order]] if side.order else []
+    written = [layout.form, f"header on line {layout.header_line}" * bool(layout.header_line)]
+    written += [layout.encoding, layout.separator]
     return (
-        f"{side.name}, {side.count} line{'s' * (side.count != 1)}, header on line {layout.header_line},"
-        f" {layout.encoding}, {SEPARATORS[layout.separator]}: {', '.join(parts)}"
+        f"{side.name}, {side.count} line{'s' * (side.count != 1)},"
+        f" {', '.join(filter(None, written))}: {', '.join(parts)}"
     )
 
 

@@ -19,10 +19,10 @@ from reconcile import tying
 from reconcile.histories.files import FileRefused
 from reconcile.statements import comparing, files, keeping, telling
 from reconcile.statements.columns import HeaderUntold
-from reconcile.statements.files import How
 from reconcile.statements.keeping import SIDES, STATED
 from reconcile.statements.models import TOLD, TRIES_MAX, Comparison, Piece
 from reconcile.statements.reading import Line, Statement
+from reconcile.statements.stating import How
 from reconcile.statements.telling import Compared
 from reconcile.statements.unlinked import Unlinked
 

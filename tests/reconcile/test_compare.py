@@ -1,52 +1,21 @@
 """`manage.py compare` through the outside: two made-up files, read right or refused, and tied out."""
 
 import codecs
-import json
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from config.environment import ROOT
 from tests.databases import Database
 from tests.processes import Manage
-
-HEAD = "reference,amount,currency\n"
-
-
-@dataclass(frozen=True)
-class Files:
-    """Writes two files and compares them in this process."""
-
-    folder: Path
-
-    def __call__(self, source: str | bytes, destination: str | bytes = "", *options: str) -> dict[str, Any]:
-        """Compare them; `exit` is the exit status, `refused` what was said where nothing was compared."""
-        paths = []
-        for name, content in (("shop.csv", source), ("books.csv", destination or HEAD + "1,1.00,ZAR\n")):
-            paths.append(self.folder / name)
-            paths[-1].write_bytes(content if isinstance(content, bytes) else content.encode())
-        out, err = StringIO(), StringIO()
-        with pytest.raises(SystemExit) as ended:
-            call_command("compare", *map(str, paths), "--json", *options, stdout=out, stderr=err)
-        if ended.value.code == 2:
-            return {"exit": 2, "refused": err.getvalue().strip()}
-        return {"exit": ended.value.code, **json.loads(out.getvalue())}
+from tests.reconcile.exports import HEAD, Files, counts
 
 
 @pytest.fixture
 def compare(database: Database, tmp_path: Path) -> Files:
     """Two files in a folder of their own."""
     return Files(tmp_path)
-
-
-def counts(done: dict[str, Any]) -> dict[str, int]:
-    """Return the classes that hold anything."""
-    return {name: of["count"] for name, of in done["classes"].items() if of["count"]}
 
 
 def test_the_examples_show_what_is_missing_extra_doubled_and_different(run_manage: Manage) -> None:

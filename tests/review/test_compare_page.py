@@ -66,7 +66,7 @@ def test_two_exports_become_a_report_that_only_their_owner_sees(database: Databa
     shown = page(ann)
     for words in (
         "Is this how to read them?",
-        "50 lines, header on line 1, UTF-8, comma between fields, decimal point.",
+        "50 lines, CSV, header on line 1, UTF-8, comma between fields, decimal point.",
         "semicolon between fields, decimal comma, day first. Left out: line 58 (Total).",
         "Order 440 INV-1100 2026-11-01 5 3 644.28 ZAR",
     ):

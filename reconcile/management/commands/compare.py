@@ -13,8 +13,8 @@ from ledger.rules.errors import TieoutError
 from reconcile.histories.files import ENCODINGS
 from reconcile.statements import amounts, comparing, days, telling
 from reconcile.statements.columns import PARTS
-from reconcile.statements.files import How
 from reconcile.statements.reading import Statement
+from reconcile.statements.stating import How
 from reconcile.statements.telling import Compared
 
 NOTHING_FOUND, FOUND, NOT_WHOLE = 0, 1, 2
@@ -27,7 +27,7 @@ class Command(BaseCommand):
     """Compare two exports and print their tie-out; nothing of them is kept."""
 
     help = (
-        "Compare two exports (CSV or TSV): what should exist, and what does. Nothing is set up, sent or kept."
+        "Compare two exports (docs/compare.md lists their forms): what should exist, and what does. Nothing is set up, sent or kept."
         " Exit status: 0 nothing found, 1 differences or a residual, 2 not carried out. docs/compare.md"
         " explains it."
     )

@@ -1,0 +1,42 @@
+"""How a file is to be read, as far as a person has stated it; what is not stated the file itself decides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+BOXES = {"encoding": "Encoding", "decimal": "Decimal mark", "days": "Days", "columns": "Columns"}
+"""What states something on a page."""
+
+
+@dataclass(frozen=True)
+class How:
+    """How a file is to be read, as far as it was stated; what is empty is decided by the file itself."""
+
+    side: str
+    """`source` or `destination`: what the options that state it begin with."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    decimal: str = ""
+    """`point` or `comma`."""
+    days: str = ""
+    """`dmy` or `mdy`."""
+
+    on_page: bool = False
+    """It is stated in the boxes of a page, not by options of the command."""
+
+    def option(self, what: str) -> str:
+        """Return the option, or the box, that states something of this side's file."""
+        return f"“{BOXES[what]}”" if self.on_page else f"--{self.side}-{what}"
+
+    def remedy(self, what: str, *values: str) -> str:
+        """Say how to state something that has these values."""
+        option = self.option(what)
+        if self.on_page:
+            return f"Say which it is under {option}."
+        return f"Say which it is: {' or '.join(f'{option} {value}' for value in values)}."
+
+    def naming(self, part: str) -> str:
+        """Say how to name the column of a part."""
+        if self.on_page:
+            return "choose it" + (" or write the one that all of it is in" if part == "currency" else "")
+        also = ", such as currency=ZAR where all of it is in one" if part == "currency" else ""
+        return f"name it with {self.option('columns')} {part}=…{also}"
