@@ -27,7 +27,7 @@ class Command(BaseCommand):
     """Compare two exports and print their tie-out; nothing of them is kept."""
 
     help = (
-        "Compare two exports (docs/compare.md lists their forms): what should exist, and what does. Nothing is set up, sent or kept."
+        "Compare two exports: what should exist, and what does. Nothing is set up, sent or kept."
         " Exit status: 0 nothing found, 1 differences or a residual, 2 not carried out. docs/compare.md"
         " explains it."
     )
