@@ -7,6 +7,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
 
+from django.db.models import Count, Sum
+from django.db.models.functions import Abs
+
 from ledger import sight
 from ledger.rules.money import Money, show
 from reconcile.classes import ItemClass
@@ -109,6 +112,14 @@ class Open:
                 amounts[finding.currency] += abs(finding.amount)
         return cls(len(still), amounts)
 
+    @classmethod
+    def stored(cls, run: Run) -> Self:
+        """Let the database add up what is open of an ended run, however many it has."""
+        open_ = run.findings.filter(is_open=True).order_by().values("currency")
+        sums = list(open_.annotate(number=Count("pk"), sum=Sum(Abs("amount"))))
+        amounts = {row["currency"]: row["sum"] for row in sums if row["currency"]}
+        return cls(sum(row["number"] for row in sums), amounts)
+
 
 def headline(run: Run, still: Open) -> str:
     """Say in one line whether the run is explained, and what is open."""
@@ -129,6 +140,13 @@ def shown(amount: Decimal, currency: str) -> str:
     return f"{currency}\u00a0{show(Money(amount, currency))}"
 
 
+def window(run: Run) -> str:
+    """Write a run's window in its plan's zone: "2026-10-26 07:02 up to 2026-11-30 07:02 SAST"."""
+    zone = run.plan.zone
+    start, end = (at.astimezone(zone) for at in (run.window_from, run.window_to))
+    return f"{start:%Y-%m-%d %H:%M} up to {end:%Y-%m-%d %H:%M} {end.tzname()}"
+
+
 def _items(count: int) -> str:
     return f"{count} item{'s' * (count != 1)}"
 
@@ -138,14 +156,10 @@ def table(run: Run, findings: Sequence[Finding], *, now: datetime) -> str:
     waived = waivers.waived(run, now, found=findings)
     tie = tie_out(run, waived)
     there = run.plan.operation_type.destination.title
-    zone = run.plan.zone
-    moments = [
-        moment.astimezone(zone).strftime("%Y-%m-%d %H:%M") for moment in (run.window_from, run.window_to)
-    ]
+    pages = f"{len(run.pages)} page{'s' * (len(run.pages) != 1)}"
     lines = [
         headline(run, Open.of(findings)),
-        f"{run.plan.name}: {moments[0]} up to {moments[1]} {run.window_to.astimezone(zone).tzname()}, "
-        f"{_items(run.records)} in {len(run.pages)} page{'s' * (len(run.pages) != 1)}",
+        f"{run.plan.name}: {window(run)}, {_items(run.records)} in {pages}",
     ]
     for currency in run.tie["currencies"]:
         lines += ["", *_tie_table(run, tie, currency, there)]

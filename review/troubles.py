@@ -55,8 +55,8 @@ def _of_notices(now: datetime) -> list[Trouble]:
     counted, given = theirs.query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(_UNTOLD.replace("{theirs}", counted), [COUNTED + 1, *given, Channel.CHAT])
-        given_up, hands, failing = cursor.fetchone()
-    found = _untold(given_up, failing or [], now) if sight.present() is None else []
+        given_up, late, hands, failing = cursor.fetchone()
+    found = _untold(given_up, failing or [], now, late=late) if sight.present() is None else []
     if hands:
         items = wording.bounded(hands, COUNTED)
         why = f"{items} open in the name of people whose account is closed; no notice reaches them."
@@ -64,12 +64,15 @@ def _of_notices(now: datetime) -> list[Trouble]:
     return found
 
 
-def _untold(given_up: int, failing: list[tuple[str, int, str]], now: datetime) -> list[Trouble]:
+def _untold(given_up: int, failing: list[tuple[str, int, str]], now: datetime, *, late: int) -> list[Trouble]:
     found = [_silent(team, tries, datetime.fromisoformat(since), now) for team, tries, since in failing]
     if given_up:
         count = wording.bounded(given_up, COUNTED)
         why = f"{count} could not be told by mail or chat and were given up; nothing has arrived there since."
         found.append(Trouble("Notices.", why))
+    if late:
+        mails = "a mail" if late == 1 else f"{late} mails"
+        found.append(Trouble("Reports.", f"{mails} to recipients of runs not taken yet: tried again."))
     return found
 
 
@@ -79,9 +82,11 @@ SELECT
         SELECT FROM review_message AS m WHERE state = 'given_up' AND NOT EXISTS (
             SELECT FROM review_message AS later
             WHERE later.channel_id = m.channel_id AND later.person_id IS NOT DISTINCT FROM m.person_id
+            AND later.address = m.address
             AND later.id > m.id AND later.state = 'delivered'
         ) LIMIT %s
     ) AS counted),
+    (SELECT count(*) FROM review_message WHERE state = 'waiting' AND address <> '' AND tries > 0),
     (SELECT count(*) FROM ({theirs}) AS counted),
     (SELECT json_agg(json_build_array(CASE WHEN starts_with(name, %s) THEN substr(name, 6) ELSE '' END,
         failures, failing_since) ORDER BY failing_since) FROM review_channel WHERE failing_since IS NOT NULL)

@@ -47,6 +47,7 @@ from tests.databases import Clock, Database, Template, sweep  # noqa: E402
 from tests.demos import demo as demo  # noqa: E402
 from tests.demos import one_demo as one_demo  # noqa: E402
 from tests.ledger.asking import sql as sql  # noqa: E402
+from tests.mails import post as post  # noqa: E402
 from tests.processes import LOGS, Manage, Server, Spawn, Standing  # noqa: E402
 from tests.sandboxes import sandbox as sandbox  # noqa: E402
 from tests.scheduling import Together  # noqa: E402

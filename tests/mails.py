@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import Message
+from typing import Any
+
+import pytest
 
 
 @dataclass
@@ -18,6 +21,8 @@ class Post:
     to: list[str] = field(default_factory=list)
     silent: int = 0
     """So many of the next letters are taken, and the connection is lost before that is said."""
+    hangs: int = 0
+    """So many of the next letters are taken, and nothing is said until whoever sends them has gone."""
     refused: str = ""
     """An address that it does not know."""
 
@@ -51,6 +56,10 @@ class Speaking(socketserver.StreamRequestHandler):
         while (line := self.rfile.readline().decode()) not in (".\r\n", ""):
             lines.append(line)
         self.post.got.append(email.message_from_string("".join(lines)))
+        if self.post.hangs:
+            self.post.hangs -= 1
+            self.rfile.read()
+            return False
         if self.post.silent:
             self.post.silent -= 1
             return False
@@ -72,3 +81,17 @@ def posting() -> Iterator[Post]:
             yield post
         finally:
             server.shutdown()
+
+
+@pytest.fixture
+def post(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Post]:
+    """The mail server of this process, and of those that it starts."""
+    with posting() as found:
+        settings.MAIL, settings.EMAIL_HOST, settings.EMAIL_PORT = True, "127.0.0.1", found.port
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.DEFAULT_FROM_EMAIL, settings.PUBLIC_URL = "tieout@example.com", "https://tieout.example.com"
+        settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+        there = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": str(found.port), "SMTP_SECURITY": "none"}
+        for name, value in (there | {"MAIL_FROM": "tieout@example.com"}).items():
+            monkeypatch.setenv(name, value)
+        yield found

@@ -6,8 +6,9 @@ from ledger.destinations.connectors.base import ConfigurationError, kept_text
 from ledger.models import Destination, Pause, Team, Webhook, database_now
 from review import expected
 from review.doctor.lines import Line, ok, warning, wrong
-from review.models import Channel
+from review.models import Channel, Message
 
+UNTOLD = 10
 PUT_IT_THERE = "Put it there, where the worker runs, and restart; or name another place and configure."
 
 
@@ -70,6 +71,10 @@ def notices() -> Iterator[Line]:
     for channel in Channel.objects.filter(failing_since__isnull=False).order_by("name"):
         words = f"It takes no messages: {channel.failures} tries in a row failed."
         yield warning(channel.name, words, "Look at the server, and at its address.")
+    for message in Message.objects.not_mailed().select_related("run__plan").order_by("-pk")[:UNTOLD]:
+        name = f"report {message.run.plan.name}" if message.run else "report"
+        remedy = "Correct the plan's recipients, or the mail server; it is tried for three days."
+        yield warning(name, f"A recipient was not told of {message.about}: {message.words}", remedy)
 
 
 def _unreadable(kept: object) -> list[str]:

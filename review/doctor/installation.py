@@ -191,9 +191,8 @@ def static() -> Iterator[Line]:
 def mail() -> Iterator[Line]:
     """Say whether the mail server lets us in."""
     if not settings.MAIL:
-        yield warning(
-            "mail", "There is no mail server: nobody gets a digest.", "Set SMTP_HOST and MAIL_FROM."
-        )
+        why = "There is no mail server: nobody gets a digest, or what a run came to."
+        yield warning("mail", why, "Set SMTP_HOST and MAIL_FROM.")
         return
     there = get_connection()
     try:

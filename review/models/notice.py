@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from ledger.models import Event, TieoutNow, database_now
 from ledger.sight import Seen, Sight
+from reconcile.models import Run
 
 
 class NoticeQuerySet(Seen, models.QuerySet["Notice"]):
@@ -114,6 +115,14 @@ class MessageQuerySet(models.QuerySet["Message"]):
         """Messages whose next try has come."""
         return self.filter(state=Message.State.WAITING, due_at__lte=TieoutNow())
 
+    def not_mailed(self) -> Self:
+        """Mails to addresses that were tried in vain, where none has arrived there since."""
+        later = Message.objects.filter(
+            address=OuterRef("address"), pk__gt=OuterRef("pk"), state=Message.State.DELIVERED
+        )
+        states = [Message.State.WAITING, Message.State.GIVEN_UP]
+        return self.exclude(address="").filter(~Exists(later), state__in=states, tries__gt=0)
+
 
 class Message(models.Model):
     """What goes out once, at least: counts and addresses of pages, nothing of what an operation is about."""
@@ -128,11 +137,17 @@ class Message(models.Model):
     """The same in every try, so that who gets it twice can tell."""
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="messages", db_index=False)
     person = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
-    """To whom it goes by mail; None in a chat."""
+    """To whom it goes by mail; None in a chat, and where it goes to an address."""
+    address = models.CharField(max_length=320, blank=True, db_default="")
+    """A plan's recipient, who may be nobody's account; empty otherwise."""
+    about = models.CharField(max_length=100, blank=True, db_default="")
+    """What an address is told of, once each: `run 17`; empty otherwise."""
+    run = models.ForeignKey(Run, null=True, on_delete=models.PROTECT, related_name="messages", db_index=False)
+    """The run whose totals it says, as they are on its page."""
     day = models.DateField(null=True)
     """Of whom it is the one digest of that day, in their zone."""
     lines = models.JSONField()
-    """What it says: pairs of words and the path of a page."""
+    """What it says: pairs of words and the path of a page; nothing where its run says it."""
     made_at = models.DateTimeField(db_default=TieoutNow())
     state = models.CharField(max_length=10, default="waiting")
     due_at = models.DateTimeField(null=True, db_default=TieoutNow())
@@ -153,15 +168,20 @@ class Message(models.Model):
                 | Q(state="delivered", due_at__isnull=True, delivered_at__isnull=False)
                 | Q(state__in=["dropped", "given_up"], due_at__isnull=True, delivered_at__isnull=True),
             ),
+            models.UniqueConstraint(
+                name="message_one_report", fields=["about", "address"], condition=~Q(address="")
+            ),
             models.CheckConstraint(
                 name="message_of_somebody",
-                condition=Q(person__isnull=False, day__isnull=False)
-                | Q(person__isnull=True, day__isnull=True),
+                condition=Q(person__isnull=False, day__isnull=False, address="", about="", run__isnull=True)
+                | Q(person__isnull=True, day__isnull=True, address="", about="", run__isnull=True)
+                | Q(Q(person__isnull=True, day__isnull=True), ~Q(address=""), ~Q(about="")),
             ),
         ]
         indexes = [
             models.Index(name="message_due", fields=["channel", "due_at"], condition=Q(state="waiting")),
             models.Index(name="message_given_up", fields=["-id"], condition=Q(state="given_up")),
+            models.Index(name="message_of_run", fields=["run"], condition=Q(run__isnull=False)),
             models.Index(name="message_over", fields=["made_at"], condition=~Q(state="waiting")),
         ]
 

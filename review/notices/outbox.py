@@ -53,7 +53,7 @@ def forget_old() -> None:
 
 def _next(channel_id: int) -> Message | None:
     due = Message.objects.due().filter(channel=channel_id).order_by("due_at", "pk")
-    return due.select_related("channel", "person").first()
+    return due.select_related("channel", "person", "run__plan__operation_type__destination").first()
 
 
 def _one(message: Message) -> bool:

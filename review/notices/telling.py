@@ -1,4 +1,4 @@
-"""One try of one message: by mail to a person, or to a team's chat; what came of it in words of ours."""
+"""One try of one message: by mail to a person or an address, or to a team's chat; what came of it."""
 
 import json
 import smtplib
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.urls import reverse
 
 from ledger.destinations.connectors.base import ConfigurationError, refuse_open_transaction, secret
 from ledger.models import Team
 from ledger.webhooks import posting
+from reconcile import letters
 from review.models import Message
 
 CLOSED = "Their account is closed."
@@ -36,7 +38,9 @@ def text(message: Message) -> str:
 def tell(message: Message) -> Told:
     """Try once; RuntimeError inside a transaction."""
     refuse_open_transaction()
-    return _mail(message) if message.person is not None else _chat(message)
+    if message.person is not None:
+        return _mail(message)
+    return _report(message) if message.address else _chat(message)
 
 
 def _mail(message: Message) -> Told:
@@ -48,8 +52,25 @@ def _mail(message: Message) -> Told:
         return Told(NO_ADDRESS, gone=True)
     if not settings.MAIL:
         return Told(NO_MAIL)
+    return _sent(_letter(message, person.email))
+
+
+def _report(message: Message) -> Told:
+    """Mail what a run came to; where no mail goes out at all, nobody waits for it."""
+    if not settings.MAIL:
+        return Told(NO_MAIL, gone=True)
+    if message.run is None:
+        said = letters.Letter(message.lines[0][0], text(message).splitlines())
+    else:
+        said = letters.of(message.run)
+        said.lines.append(f"\n{settings.PUBLIC_URL}{reverse('run', args=[message.run.uid])}")
+    body = "\n".join(said.lines)
+    return _sent(_written(message, said.subject, body, message.address))
+
+
+def _sent(letter: EmailMessage) -> Told:
     try:
-        _letter(message, person.email).send()
+        letter.send()
     except smtplib.SMTPRecipientsRefused as error:
         status = next((code for code, _ in error.recipients.values()), 0)
         return Told(f"The mail server refused their address with {status}.", own=True)
@@ -64,12 +85,16 @@ def _letter(message: Message, to: str) -> EmailMessage:
     first = message.lines[0][0]
     more = f", and {len(message.lines) - 1} more" if len(message.lines) > 1 else ""
     own = f"Choose when it comes, or that it does not: {settings.PUBLIC_URL}/you/"
+    return _written(message, f"{first}{more}", f"{text(message)}\n\n{own}", to)
+
+
+def _written(message: Message, subject: str, body: str, to: str) -> EmailMessage:
     headers = {
         # The same in every try: a second one is known by it.
         "Message-ID": f"<{message.uid}@{settings.DEFAULT_FROM_EMAIL.partition('@')[2]}>",
         "Auto-Submitted": "auto-generated",
     }
-    return EmailMessage(f"Tieout: {first}{more}", f"{text(message)}\n\n{own}\n", to=[to], headers=headers)
+    return EmailMessage(f"Tieout: {subject}", f"{body}\n", to=[to], headers=headers)
 
 
 def _chat(message: Message) -> Told:

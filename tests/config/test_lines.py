@@ -240,6 +240,7 @@ SHOWN: dict[str, dict[str, str]] = {
         "window": "reconcile/test_windows.py::test_without_days_the_window_ends_now_and_is_as_long_as_the_plan_says",
         "grace": "reconcile/test_absence.py::test_57_within_the_plan_s_grace_nothing_is_missing",
         "tolerance": "reconcile/test_classes.py::test_differences_within_the_plan_s_tolerance_are_matched",
+        "recipients": "review/test_reports_mailed.py::test_recipients_get_totals_and_a_link_and_nothing_else",
     },
     "`[webhooks.NAME]`": {
         "url": f"{OUTBOX}::test_the_address_that_was_checked_is_the_one_that_is_connected_to",
@@ -250,7 +251,6 @@ SHOWN: dict[str, dict[str, str]] = {
     },
 }
 KEPT = {
-    ("`[plans.NAME]`", "recipients"),
     (PAGING, "size"),
 }
 

@@ -30,7 +30,7 @@ from ledger.rules.states import CaseKind
 from review.models import Channel, Message, Notice, Reader
 from review.notices import digest, making, outbox
 from tests import stories
-from tests.mails import Post, posting
+from tests.mails import Post
 from tests.people import browser_of, person
 from tests.receivers import Receiver, receiving
 
@@ -38,16 +38,6 @@ MONDAY = datetime(2026, 12, 7, 5, 29, tzinfo=UTC)
 """A minute before half past seven in Johannesburg."""
 CONFIDENTIAL = ("Acme", "1240", "1 240", "order/", "Order 4", "INV-", "Secret word", "ZAR", "bob")
 DAY = 86400
-
-
-@pytest.fixture
-def post(settings: Any) -> Iterator[Post]:
-    with posting() as found:
-        settings.MAIL, settings.EMAIL_HOST, settings.EMAIL_PORT = True, "127.0.0.1", found.port
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-        settings.DEFAULT_FROM_EMAIL, settings.PUBLIC_URL = "tieout@example.com", "https://tieout.example.com"
-        settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
-        yield found
 
 
 def of(operation: Operation) -> Case:

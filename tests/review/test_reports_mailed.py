@@ -1,0 +1,184 @@
+"""What a run came to is mailed to its plan's recipients: totals and a link, once for each run and recipient.
+
+| given                                       | then                                                         |
+|---------------------------------------------|--------------------------------------------------------------|
+| a run ends, done or failed, by any hand     | one message for each address, written with that end          |
+| a dry run; an end that is taken back        | none                                                         |
+| the server refuses an address               | others have theirs; Today and doctor say that one has not    |
+| the server took it, and its answer was lost | it comes again, with the same Message-ID                     |
+| the worker is killed while it sends         | the same, from the next worker                               |
+| there is no mail server                     | nothing waits, and doctor says so                            |
+"""
+
+import json
+import re
+from contextlib import suppress
+from datetime import timedelta
+from email.message import Message as Letter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError, connection, transaction
+
+from ledger.rules.states import Outcome
+from reconcile import leasing
+from reconcile.actions import start
+from reconcile.models import Plan, Run
+from reconcile.running import NotWhole, window
+from review.models import Channel, Message
+from review.notices import making, outbox
+from tests.databases import Clock, Database
+from tests.mails import Post
+from tests.people import browser_of
+from tests.processes import Spawn
+from tests.reconcile.books import HELD, Books, key_of, record
+from tests.review.test_runs import plain
+from tests.workers import Worker, until
+
+TOLD = "finance@example.com"
+CONFIDENTIAL = ("order/", "402", "INV-", "Acme", "customer", "carry it", "broke off", "Secret")
+
+
+@pytest.fixture
+def listed(database: Database, tmp_path: Path) -> Books:
+    books = Books.configured(tmp_path, performed_by="caller")
+    books.claimed("402", Outcome.SUCCEEDED, reference="INV-1", amount="1860.00")
+    HELD.pages = [[record(n, key=key_of("402"), total="1860.00") for n in (1, 2)]]
+    return books
+
+
+def sweep() -> int:
+    """Make what is due and tell it."""
+    making.make()
+    return sum(outbox.deliver(pk) for pk in Channel.objects.due().values_list("pk", flat=True))
+
+
+def said(letter: Letter) -> str:
+    text = letter.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    return text.decode()
+
+
+def begun(plan: Plan) -> Run:
+    first, to = window(plan, None, None)
+    return start(plan, window_from=first, window_to=to, actor="ann")
+
+
+def shown(name: str = "bob") -> str:
+    return plain(browser_of(name).get("/").content.decode())
+
+
+def test_recipients_get_totals_and_a_link_and_nothing_else(listed: Books, post: Post) -> None:
+    Plan.objects.update(recipients=[TOLD, "Finance@example.com", "cfo@example.com"])
+    run, _ = listed.run()
+    assert not post.got and Message.objects.count() == 2, "before any worker, and once for an address"
+    assert sweep() == 2 and sweep() == 0
+    assert sorted(post.to) == ["cfo@example.com", TOLD]
+    letter = post.got[0]
+    assert letter["Subject"] == "Tieout: invoices: Explained; 1 open difference, ZAR 1 860.00"
+    text = said(letter)
+    assert f"https://tieout.example.com/runs/{run.uid}/" in text
+    assert "2 items in classes; 2 counted without them." in text
+    assert "Tieout ZAR 1 860.00 of 1, Durban Books ZAR 3 720.00 of 2; unexplained ZAR 0.00." in text
+    HELD.pages = [None]
+    with pytest.raises(NotWhole):
+        listed.run()
+    stopped = begun(listed.plan)
+    leasing.stop(stopped, "Stopped by ann: Secret word.")
+    assert sweep() == 4
+    assert post.got[2]["Subject"] == "Tieout: invoices did not run whole"
+    assert not post.got[2].is_multipart()
+    for word in CONFIDENTIAL:
+        assert not any(word in said(told) for told in post.got), word
+        assert word not in json.dumps(list(Message.objects.values_list("lines", "words")))
+    assert len({letter["Message-ID"] for letter in post.got}) == 6
+
+
+def test_it_is_written_with_the_runs_end_or_not_at_all(listed: Books, post: Post) -> None:
+    listed.run(keep=False)
+    whole, HELD.pages = HELD.pages, [None]
+    with pytest.raises(NotWhole):
+        listed.run(keep=False)
+    HELD.pages = whole
+    assert not Message.objects.exists() and not Run.objects.exists(), "a dry run is nobody else's"
+    run = begun(listed.plan)
+    with transaction.atomic():
+        leasing.stop(run, "Not so.")
+        assert Message.objects.count() == 1
+        transaction.set_rollback(True)
+    assert not Message.objects.exists()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE reconcile_run SET state = 'failed', finished_at = now(), lease_until = NULL,"
+            " why_failed = 'By hand.' WHERE id = %s",
+            [run.pk],
+        )
+    (message,) = Message.objects.all()
+    assert (message.address, message.run_id, message.state) == (TOLD, run.pk, "waiting")
+    for change in ({"address": "thief@example.com"}, {"about": "run 0"}, {"run": None}):
+        with pytest.raises(IntegrityError, match="never changes"), transaction.atomic():
+            Message.objects.update(**change)
+    with pytest.raises(IntegrityError, match="message_one_report"), transaction.atomic():
+        Message.objects.create(channel=message.channel, address=TOLD, about=message.about, run=run, lines=[])
+    with pytest.raises(IntegrityError, match="message_of_somebody"), transaction.atomic():
+        Message.objects.create(channel=message.channel, run=run, lines=[])
+
+
+def test_who_is_refused_holds_nobody_up_and_is_told_of(
+    listed: Books, post: Post, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Plan.objects.update(recipients=["a@example.com", TOLD])
+    post.refused = "a@example.com"
+    listed.run()
+    assert sweep() == 2 and [letter["To"] for letter in post.got] == [TOLD]
+    assert "Reports. a mail to recipients of runs not taken yet: tried again." in re.sub(
+        "<[^>]+>", "", shown()
+    )
+    with suppress(SystemExit):
+        call_command("doctor", "--json")
+    told = capsys.readouterr().out
+    assert "The mail server refused their address with 550." in told and "a@example.com" not in told
+    post.refused = ""
+    clock.advance(timedelta(minutes=6))
+    assert sweep() == 1 and "Reports." not in shown()
+    assert not Message.objects.not_mailed().exists()
+
+
+def test_what_was_taken_without_an_answer_comes_again_and_then_no_more(
+    listed: Books, post: Post, clock: Clock
+) -> None:
+    post.silent = 1
+    listed.run()
+    assert sweep() == 0 and len(post.got) == 1
+    assert "The mail server takes no messages" in shown()
+    clock.advance(timedelta(seconds=10))
+    assert sweep() == 1 and sweep() == 0
+    assert len(post.got) == 2 and len({letter["Message-ID"] for letter in post.got}) == 1
+    assert said(post.got[0]) == said(post.got[1])
+
+
+def test_a_worker_that_is_killed_while_it_sends_loses_no_mail(
+    listed: Books, post: Post, clock: Clock, spawn: Spawn
+) -> None:
+    post.hangs = 1
+    listed.run()
+    worker = Worker.started(spawn)
+    until(lambda: post.got, what="The mail")
+    worker.kill()
+    assert Message.objects.get().state == "waiting"
+    assert sweep() == 0, "it may still be at it"
+    clock.advance(outbox.BUSY)
+    assert sweep() == 1 and sweep() == 0
+    assert [letter["To"] for letter in post.got] == [TOLD] * 2
+    assert len({letter["Message-ID"] for letter in post.got}) == 1
+
+
+def test_where_no_mail_goes_out_nothing_waits(listed: Books, settings: Any) -> None:
+    settings.MAIL = False
+    listed.run()
+    assert sweep() == 1 and sweep() == 0
+    (message,) = Message.objects.all()
+    assert (message.state, message.words) == ("dropped", "There is no mail server: SMTP_HOST is not set.")
+    assert "The mail server" not in shown()
