@@ -1,11 +1,13 @@
 """Questions that are built once in a process: in Django's words that takes longer than most answers.
 
 A question is a function that returns a QuerySet. It is called once, with stand-ins for what it is given; from
-then on its statement runs with what is given in their places. Who sees some legal entities only is asked for
-by conditions of their own, and their questions are built each time.
+then on its statement runs with what is given in their places. The server, too, plans it once for a
+connection, which takes longer than most answers. Who sees some legal entities only is asked for by conditions
+of their own, and their questions are built each time.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -18,6 +20,7 @@ from django.db.models.sql import Query
 from django.db.models.sql.compiler import SQLCompiler
 
 from ledger import sight
+from ledger.actions import statements
 
 Given = ParamSpec("Given")
 Row = TypeVar("Row")
@@ -60,17 +63,30 @@ def _once(asked: Callable[..., QuerySet[Any, Row]], given: tuple[Any, ...]) -> Q
     compiler = rows.query.get_compiler(DEFAULT_DB_ALIAS)
     sql, values = compiler.as_sql()
     own = {name: value for name, value in vars(compiler).items() if name not in _OF_ONE}
-    places = [(at, stand_ins.index(value)) for at, value in enumerate(values) if value in stand_ins]
-    assert {place for _, place in places} == {*range(len(given))}, "what is given stands in it as it is"
+    places = [stand_ins.index(value) for value in values if value in stand_ins]
+    assert {*places} == {*range(len(given))}, "what is given stands in it as it is"
     query: Any = rows.query
-    query.__class__, query.kept = _Query, (sql, values, places, own)
+    query.__class__, query.kept = _Query, (_settled(sql, values, stand_ins), places, own)
     return rows
+
+
+def _settled(sql: str, values: Iterable[Any], stand_ins: list[Any]) -> str:
+    """Write into a statement what never changes, as Django's cursor would; only what is given stays apart."""
+    left, ops = iter(values), connections[DEFAULT_DB_ALIAS].ops
+
+    def written(mark: re.Match[str]) -> str:
+        if mark[0] == "%%" or (value := next(left)) in stand_ins:
+            return mark[0]
+        text: str = ops.compose_sql("%s", [value])  # type: ignore[attr-defined]  # PostgreSQL's has it
+        return text.replace("%", "%%")
+
+    return re.sub("%[%s]", written, sql)
 
 
 class _Query(Query):
     """What is asked, as it was built, with what is given this time."""
 
-    kept: tuple[str, tuple[Any, ...], list[tuple[int, int]], dict[str, Any]]
+    kept: tuple[str, list[int], dict[str, Any]]
     given: tuple[Any, ...]
 
     def chain(self, klass: Any = None) -> Self:
@@ -95,11 +111,8 @@ class _Compiler(SQLCompiler):
             own["converters"] = super().get_converters(expressions)
         return own["converters"]
 
-    def as_sql(self, with_limits: bool = True, with_col_aliases: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Return the statement and its values."""
-        sql, kept, places, own = self.query.kept
+    def execute_sql(self, *_how: Any, **_named: Any) -> Any:
+        """Return all rows, as one piece."""
+        sql, places, own = self.query.kept
         vars(self).update(own)
-        values = list(kept)
-        for at, place in places:
-            values[at] = self.query.given[place]
-        return sql, tuple(values)
+        return [statements.ask(sql, [self.query.given[place] for place in places])]

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
@@ -98,7 +98,7 @@ def _counted(queue: Queue) -> list[dict[str, Any]]:
             count=Count("pk"),
             resting=Count("pk", filter=Q(rests_s__gt=queue.at.timestamp())),
             money=Sum("at_risk"),
-            oldest=Min("since"),
+            oldest_s=Min("since_s"),
             risk=Sum(F("size") * age_s),
         )
     )
@@ -115,14 +115,14 @@ def _group(queue: Queue, cause: str, there: Destination, rows: list[dict[str, An
     chosen = replace(queue.chosen, group="", reason=cause, destination=there.name)
     own = {row["operation_type"] for row in rows}
     action = _action(cause, [kind for kind in queue.types if kind.pk in own])
-    oldest: datetime = min(row["oldest"] for row in rows)
+    oldest_s = min(row["oldest_s"] for row in rows)
     return Group(
         cause=CAUSES.get(cause, cause),
         there=there.title,
         count=count,
         resting=resting,
         sums=_sums(rows),
-        age=span(queue.at - oldest),
+        age=span(timedelta(seconds=queue.at.timestamp() - oldest_s)),
         address=_at(chosen.whole),
         action=action if taken > 1 else "",
         ask=f"Send all {taken} again" if action == Action.SEND_AGAIN else f"Check all {taken}",

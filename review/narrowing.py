@@ -13,6 +13,7 @@ from ledger.rules.states import CaseKind, State
 from review.cursors import seconds
 from review.filters import DIFFERENCE, DOUBT, RESTING, Filter
 from review.models import Item
+from review.told import judged
 
 WRONG = [CaseKind.SEVERAL, CaseKind.DIFFERS, CaseKind.BOTH_THERE]
 WAITING = (State.PENDING, State.RUNNING)
@@ -63,14 +64,20 @@ def _light(chosen: Filter) -> dict[str, Any]:
 
 def with_waiting(chosen: Filter) -> bool:
     """Say whether what only waits for its turn is asked for: nobody has it, and nothing was found of it."""
-    told = chosen.found or chosen.owner or chosen.who or chosen.reason
-    return chosen.view == "open" and not told and chosen.state in ("", *WAITING)
+    return chosen.view == "open" and not _told_of(chosen) and chosen.state in ("", *WAITING)
+
+
+def _told_of(chosen: Filter) -> bool:
+    """Say whether anything is asked for that an operation's own row does not tell: its case, its checks."""
+    return bool(chosen.found or chosen.owner or chosen.who or chosen.reason)
 
 
 def operations(chosen: Filter, types: Sequence[OperationType], at: datetime) -> tuple[QuerySet[Operation], Q]:
     """Return the operations to walk through, and what of them is asked for; see `queue.Queue`."""
     latest = chosen.view == "latest"
-    walked = Operation.objects.all() if latest else Operation.objects.waiting()
+    walked: QuerySet[Operation] = Operation.objects.all() if latest else Operation.objects.waiting()
+    if _told_of(chosen):
+        walked = judged(walked)
     asked = _plain(chosen, types, at, since="accepted_at")
     asked |= _given({"state": chosen.state, "case_owner": chosen.owner})
     wanted = Q(**asked)

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from django.urls import reverse
-
 from ledger.models import Operation, Pause
 from ledger.rules.leaves import SITTING, Action
 from ledger.rules.seven import seven
 from ledger.rules.states import State, Verdict
-from review import amounts, approvers, beside, sentences, timeline, trail, window, wording
+from review import amounts, approvers, beside, routes, sentences, timeline, trail, window, wording
 from review.instants import instant, say
 from review.reading import Door, Reading
 from review.several import Chosen, Several, candidates
@@ -245,7 +243,7 @@ def _buttons(reading: Reading, shown: list[Action]) -> list[Button]:
     return [
         Button(
             reading.door(action),
-            reverse(SLUGS[action], args=[uid]) if action in SLUGS else "",
+            routes.of(SLUGS[action], uid) if action in SLUGS else "",
             primary=action is primary,
         )
         for action in sorted(shown, key=lambda action: action is not primary)

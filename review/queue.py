@@ -23,7 +23,7 @@ from review.cursors import Cursor, seconds
 from review.filters import Filter
 from review.models import Item
 from review.ranked import FEW, STORED, Order, Scale, estimate
-from review.told import judged, read
+from review.told import among, read
 
 SHOWN = 50
 LOOKED_THROUGH = 1000
@@ -159,7 +159,7 @@ class Queue:
         if not wanted:
             return Keys([Cursor("o", 0.0, pk, pk) for pk in walked.values_list("pk", flat=True)[:length]])
         met = Choice(When(wanted, then=Value(True)), default=Value(False), output_field=BooleanField())
-        looked = list(judged(walked).annotate(met=met).values_list("pk", "met")[:LOOKED_THROUGH])
+        looked = list(walked.annotate(met=met).values_list("pk", "met")[:LOOKED_THROUGH])
         found = [Cursor("o", 0.0, pk, pk) for pk, is_met in looked if is_met][:length]
         stopped = len(looked) == LOOKED_THROUGH and len(found) < length
         return Keys(found, Cursor("o", 0.0, looked[-1][0]) if stopped else None)
@@ -172,7 +172,7 @@ class Queue:
             if not narrowing.with_waiting(self.chosen):
                 return None
         walked, wanted = narrowing.operations(self.chosen, self._kinds, self.at)
-        here = judged(walked).filter(wanted, pk=operation.pk).exists()
+        here = walked.filter(wanted, pk=operation.pk).exists()
         return Cursor("o", 0.0, operation.pk, operation.pk) if here else None
 
 
@@ -189,13 +189,18 @@ def _displays() -> QuerySet[Display]:
 def addresses(keys: Sequence[Cursor]) -> dict[Cursor, str]:
     """Return where rows lead, without what is carried along; what has gone meanwhile is left out."""
     own = [key.pk for key in keys if key.part == "i"]
-    names = "pk", "operation__uid", "finding_id", "finding__run__uid"
-    items = {pk: where for pk, *where in Item.objects.filter(pk__in=own).values_list(*names)} if own else {}
+    items = {pk: where for pk, *where in _leading(own)} if own else {}
     walked = [key.pk for key in keys if key.part == "o"]
     uids = dict(Operation.objects.filter(pk__in=walked).values_list("pk", "uid")) if walked else {}
     known: dict[tuple[str, int], list[Any]] = {("o", pk): [uid, None, None] for pk, uid in uids.items()}
     known |= {("i", pk): where for pk, where in items.items()}
     return {key: address(*known[key.part, key.pk]) for key in keys if (key.part, key.pk) in known}
+
+
+@built
+def _leading(pks: list[int]) -> QuerySet[Item, tuple[int, UUID | None, int | None, UUID | None]]:
+    names = "pk", "operation__uid", "finding_id", "finding__run__uid"
+    return Item.objects.filter(among(pks)).values_list(*names)
 
 
 def address(operation: UUID | None, finding: int | None, run: UUID | None) -> str:

@@ -26,6 +26,10 @@ COUNTED = 2000
 """The same where it has none, and they are counted: of more, a page is full before many are read."""
 LEAST = 1e-6
 """What is worth nothing stands in the order of its age."""
+DEPTHS = [float(depth) for depth in range(91)]
+"""Where each shell begins, in powers of two below the largest product."""
+NEAR = [(2.0**number - 1) / 16 for number in range(12)]
+"""The same where only the next one is looked for: it is next to nothing away, or there is next to nothing."""
 STORED = {"due": "due_s", "age": "since_s", "amount": "lightness"}
 """Orders that an index holds."""
 
@@ -116,6 +120,7 @@ class Order:
             "rank": None if beyond is None else beyond.rank,
             "pk": None if beyond is None else beyond.pk,
             "length": length,
+            "depths": NEAR if length == 1 else DEPTHS,
         }
         name = "shells_back" if backwards else "shells"
         with connection.cursor() as cursor:

@@ -349,8 +349,8 @@ def _mark(*rows: int | None, effective_at: datetime | None, now: datetime) -> st
 def read(operation: Operation, person: User) -> Reading:
     """Read everything that the page of one operation shows; a fixed number of queries."""
     now = database_now()
-    facts = actions.facts(operation)
     attempts = own.rows(operation, own.attempts)
+    facts = actions.facts(operation, attempts)
     lookups = own.rows(operation, own.lookups)
     case = next(iter(own.rows(operation, own.cases)), None)
     events = own.rows(operation, own.events)

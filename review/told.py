@@ -38,6 +38,11 @@ class _OneOf(Func):
     conditional = True
 
 
+def among(pks: list[int]) -> _OneOf:
+    """Ask for the rows of these ids."""
+    return _OneOf(F("pk"), Value(pks, ArrayField(BigIntegerField())))
+
+
 _SHOWN = (
     *("uid", "operation_type", "key", "state", "description", "subject", "amount", "currency"),
     *("source_system", "source_reference", "accepted_at", "settles_at", "taken_at", "held_at"),
@@ -69,8 +74,7 @@ def read(pks: Collection[int], types: Iterable[OperationType] | None = None) -> 
 
 @built
 def _shown(pks: list[int]) -> QuerySet[Any]:
-    these = _OneOf(F("pk"), Value(pks, ArrayField(BigIntegerField())))
-    return told(Operation.objects.filter(these)).only(*_SHOWN)
+    return told(Operation.objects.filter(among(pks))).only(*_SHOWN)
 
 
 def with_case_kind(operations: QuerySet[Operation]) -> QuerySet[Operation]:

@@ -39,12 +39,17 @@ ATTEMPT = {
 """What of an attempt decisions look at."""
 
 
-def facts(operation: Operation) -> Facts:
-    """Read everything that a decision may know of an operation; mostly with one question."""
+def facts(operation: Operation, tries: Sequence[Attempt] | None = None) -> Facts:
+    """Read everything that a decision may know of an operation; mostly with one question.
+
+    Where its tries were just read, in their order, they are not read again.
+    """
     kind = operation.operation_type
-    rows = statements.read("facts", {"operation": operation.pk, "type": kind.pk})
+    asked_for = {"operation": operation.pk, "type": kind.pk, "each": tries is None}
+    rows = statements.read("facts", asked_for)
     beside = rows[-1]
-    attempts = tuple(_attempt(row) for row in rows if row["number"] is not None)
+    found = (_attempt(row) for row in rows if row["number"] is not None)
+    attempts = tuple(found if tries is None else tries)
     lookup = _lookup(beside)
     asked, absent_by = _approvals(operation, attempts) if beside["is_asked"] else (None, "")
     tried = drilled(kind) if beside["is_drilled"] else UNDRILLED

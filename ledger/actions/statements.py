@@ -1,7 +1,7 @@
 """The statements of the fast path, each alone in its transaction: prepared for one item, planned for many."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache
 from operator import itemgetter
@@ -12,7 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 from django.db.models.base import ModelState
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg.types.datetime import TimestamptzLoader
 
 from ledger.sql import statement
@@ -20,11 +20,11 @@ from ledger.sql import statement
 Model = TypeVar("Model", bound=models.Model)
 
 
-class _Rows(psycopg.Cursor[DictRow]):
-    """Gives rows by their columns' names."""
+class _Rows(psycopg.Cursor[Any]):
+    """Gives rows by their columns' names, or as told."""
 
-    def __init__(self, connection: Any) -> None:
-        super().__init__(connection, row_factory=dict_row)
+    def __init__(self, connection: Any, rows: Any = dict_row) -> None:
+        super().__init__(connection, row_factory=rows)
         # psycopg's own, which is compiled: the connection's zone is UTC, as Django's loader says once more.
         self.adapters.register_loader("timestamptz", TimestamptzLoader)
 
@@ -51,11 +51,11 @@ class _Kept(threading.local):
     raw: object = None
     cursors: dict[str, _Prepared]
 
-    def cursor(self, name: str, raw: Any) -> _Prepared:
+    def cursor(self, name: str, raw: Any, rows: Any = dict_row) -> _Prepared:
         if self.raw is not raw:
             self.raw, self.cursors = raw, {}
         if name not in self.cursors:
-            self.cursors[name] = _Prepared(raw)
+            self.cursors[name] = _Prepared(raw, rows)
         return self.cursors[name]
 
 
@@ -83,6 +83,19 @@ def read(name: str, values: Mapping[str, Any]) -> list[DictRow]:
     cursor = _kept.cursor(name, database.connection)
     CursorWrapper(cursor, database).execute(short(name), values)
     return cursor.fetchall()
+
+
+def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run one of the few statements that pages ask each time, prepared, and return its rows.
+
+    It only reads, as `read`; whoever watches statements sees it as any of Django's.
+    """
+    database = _connected()
+    cursor: Any = _kept.cursor(sql, database.connection, tuple_row)
+    watched = database.make_debug_cursor if database.queries_logged else database.make_cursor
+    watched(cursor).execute(sql, values)
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def run_for_all(name: str, values: Mapping[str, Any]) -> list[DictRow]:

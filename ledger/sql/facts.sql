@@ -1,5 +1,6 @@
 -- What decisions know of one operation beside its own row: a row for each of its tries in their order, at
--- least one; the last tells of everything else, too. %(operation)s and %(type)s are numbers of rows.
+-- least one; the last tells of everything else, too. %(operation)s and %(type)s are numbers of rows; without %(each)s it
+-- is the last try's row alone.
 WITH last AS (
     SELECT number, CASE WHEN started_at IS NULL THEN claimed_at ELSE closed_at END AS since
     FROM ledger_attempt WHERE operation_id = %(operation)s ORDER BY number DESC LIMIT 1
@@ -20,7 +21,8 @@ SELECT
 FROM ledger_operation operation
 JOIN ledger_operationtype kind ON kind.id = operation.operation_type_id
 LEFT JOIN last ON true
-LEFT JOIN ledger_attempt attempt ON attempt.operation_id = operation.id
+LEFT JOIN ledger_attempt attempt
+    ON attempt.operation_id = operation.id AND (%(each)s OR attempt.number = last.number)
 LEFT JOIN ledger_permit permit
     ON permit.operation_id = operation.id AND permit.spent_at IS NULL AND permit.withdrawn_at IS NULL
 -- The latest look-up since the last attempt's end, or under its claim where it never sent.

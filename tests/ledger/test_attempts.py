@@ -355,6 +355,7 @@ def test_what_a_decision_stands_on_is_one_question_however_many_tries_there_were
             seen = actions.sitting(operation, "vic", now=durban.clock.now())
         assert (len(asked), seen) == (2, None), asked
         assert known.lookup is not None and known.lookup.actor == "ann"
+        assert actions.facts(operation, list(operation.attempts.order_by("number"))) == known
         actions.permit(operation.pk, actor="ann", reason="Once more.", command_id=uuid.uuid4())
         durban.clock.advance(11)
         operation = durban.tried(durban.again(operation), SILENT)

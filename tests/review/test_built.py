@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F, QuerySet
+from django.db.models import F, QuerySet, Value
 from django.template import engines
 from django.test import RequestFactory
 
@@ -23,8 +23,9 @@ from tests.people import browser_of, limited
 
 @built
 def of_type(name: str, before: datetime, beyond: int, not_this: UUID) -> QuerySet[Operation]:
-    """Ask with each kind of value, a value in two places, and an annotation."""
+    """Ask with each kind of value, a value in two places, an annotation, and one that never changes."""
     found = Operation.objects.filter(operation_type__name=name, accepted_at__lte=before, pk__gt=beyond)
+    found = found.exclude(description__startswith="'100 %s_%").annotate(always=Value("'100 %s %%\\"))
     named = (
         found.exclude(uid=not_this).exclude(key=name).annotate(there=F("operation_type__destination__name"))
     )
@@ -42,8 +43,25 @@ def test_each_question_is_asked_with_what_it_is_given(durban: stories.Durban) ->
     (found,) = of_type(name, now, 0, second.uid)
     told: Any = found
     assert (told.there, found.operation_type.destination.name) == ("books", "books")
+    assert told.always == "'100 %s %%\\"
     third = durban.silent(3)
     assert [one.pk for one in of_type(name, third.accepted_at, first.pk, second.uid)] == [third.pk]
+
+
+def test_the_server_plans_it_once_for_a_connection_and_again_on_another(durban: stories.Durban) -> None:
+    operation = durban.silent(1)
+    given = operation.operation_type.name, operation.accepted_at, 0, UUID(int=1)
+    for _ in range(2):
+        for _ in range(3):
+            assert [one.pk for one in of_type(*given)] == [operation.pk]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT calls FROM (SELECT generic_plans + custom_plans AS calls, statement "
+                "FROM pg_prepared_statements) AS kept WHERE statement LIKE %s",
+                ["%'100 \\%s \\%\\%%"],
+            )
+            assert cursor.fetchall() == [(3,)]
+        connection.close()
 
 
 def test_who_is_limited_is_not_answered_with_what_was_built_for_others(durban: stories.Durban) -> None:
