@@ -21,13 +21,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
 from django.db.models import F
 
-from ledger import actions
+from ledger import actions, audit
+from ledger.actions.submission import Submission, open_payload, prepare
 from ledger.models import Event, Operation
 from ledger.rules.errors import NotNow
 from ledger.rules.leaves import Action
@@ -35,6 +36,7 @@ from ledger.rules.states import State
 from review.bulk import commanding, counting
 from review.models import Bulk
 from tests import stories
+from tests.copies import alike, as_kept
 from tests.databases import Clock
 from tests.processes import Spawn
 from tests.review.test_bulk import answering, frozen, said, started, written
@@ -76,9 +78,8 @@ class Mix:
 
     def refused(self, count: int) -> list[Operation]:
         """Sent once, and refused then: the customer was blocked."""
-        return [
-            self.durban.tried(self.durban.invoiced(next(self.numbers)), stories.REFUSED) for _ in range(count)
-        ]
+        first = self.durban.tried(self.durban.invoiced(next(self.numbers)), stories.REFUSED)
+        return [first, *alike(self.durban.clock.database, first, islice(self.numbers, count - 1))]
 
     def silent(self, count: int) -> list[Operation]:
         return [self.durban.silent(next(self.numbers)) for _ in range(count)]
@@ -177,6 +178,24 @@ def comes_to(bulk: Bulk, mix: Mix, *, doubt: Set[int] = frozenset()) -> None:
 @pytest.fixture
 def durban(clock: Clock, sandbox: Sandbox) -> Durban:
     return answering(clock, sandbox)
+
+
+def test_a_copied_invoice_stands_as_one_that_came_alone(durban: Durban, sandbox: Sandbox) -> None:
+    """The thousands below are made in a few statements: nothing that follows may depend on that."""
+    mix = Mix(durban, sandbox)
+    made = mix.refused(3)
+    alone = durban.tried(durban.invoiced(next(mix.numbers)), stories.REFUSED)
+    kept = as_kept(alone)
+    for number, one in enumerate((*made, alone), 1000):
+        assert as_kept(one) == kept
+        payload = open_payload(one)
+        assert payload == {"order": f"{number}", "total": "1240.00", "metadata": {"operation": one.key}}
+        meant = Submission("invoice.create", payload, key=one.key, amount="1240.00", currency="ZAR")
+        prepared = prepare(meant, durban.invoice)
+        assert prepared.same_as(one.payload_digest) and prepared.leaf_digests() == one.leaf_digests
+        assert actions.submit(meant, actor="api:webshop").operation.pk == one.pk
+    audit.seal_all()
+    assert not audit.verify().faults
 
 
 def checked(durban: Durban, sandbox: Sandbox, spawn: Spawn, *, size: int, each: int, kills: int) -> None:
