@@ -9,7 +9,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 
-from ledger.models import Case, Operation, OperationType, Pause, TieoutNow, record_ids
+from ledger.models import Case, Operation, OperationType, Pause, TieoutNow, folded, record_ids
 from ledger.models.evidence import CaseQuerySet, EventQuerySet
 from ledger.rules.states import Standing
 from ledger.sight import Seen, Sight
@@ -344,6 +344,12 @@ class Finding(models.Model):
             ),
             models.Index(name="finding_living", fields=["run"], condition=Q(lives=True)),
             GinIndex(record_ids("destination"), name="finding_seen", fastupdate=False),
+            models.Index(
+                folded("reference"),
+                F("id").desc(),
+                name="finding_find_reference",
+                condition=(Q(lives=True) | Q(gone_in__isnull=False)) & Q(operation=None) & ~Q(reference=""),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Finding operations by any reference that a person may hold: exactly it first, then what begins so."""
+"""Finding by any reference that a person may hold: exactly it first, then what begins so.
+
+Operations first; what is no operation, `review.also` finds.
+"""
 
 import re
 from collections.abc import Iterator
@@ -13,12 +16,11 @@ from django.db.models.functions import Lower
 from ledger import sight
 from ledger.models import REFERENCES, Attempt, Lookup, Operation, folded, record_ids
 from reconcile.models import Finding
-from review import told
+from review import also, told
 
 SHOWN = 50
 LONGEST = 300
 """The most characters that any reference has."""
-_LAST = "\U0010ffff"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _AMOUNT = re.compile(r"(?:[A-Za-z]{3}\s?)?(\d{1,3}(?:[\s,]\d{3})+|\d+)(\.\d{1,4})?(?:\s?[A-Za-z]{3})?")
 _DIGITS = 16
@@ -44,9 +46,14 @@ def found(asked: str, now: datetime) -> list[Any]:
     return [known[pk] for pk in pks if pk in known]
 
 
+def besides(asked: str, now: datetime) -> also.Found:
+    """Return what carries it and is no operation, at most one more than is shown; five queries at most."""
+    return also.found(asked, uid(asked), now) if asked else also.Found((), weak=True)
+
+
 def _parts(asked: str) -> Iterator[QuerySet[Any]]:
     """Make a question of each way to hold it; each answers with ids, what it found, folded, and its rank."""
-    text, end = folded(Value(asked)), folded(Value(asked + _LAST))
+    text, end = folded(Value(asked)), folded(Value(asked + also.LAST))
     for rank, name in enumerate(REFERENCES):
         some = Operation.objects.exclude(**{name: ""}).annotate(text=folded(name), rank=Value(rank))
         some = some.filter(text__gte=text, text__lt=end).order_by("text", "-id")

@@ -1,11 +1,12 @@
-"""Finding an operation by any of its references, from every page."""
+"""Finding by any reference, from every page."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
-from review import finding
+from review import also, finding
 from review.access import people_only
 from review.row import rows
 
@@ -15,13 +16,15 @@ from review.row import rows
 def show(request: HttpRequest) -> HttpResponse:
     """Open the one that carries what is asked; list several, and say where there is none."""
     asked, now = finding.read(request.GET.get("q", "")), database_now()
-    found = finding.found(asked, now)
-    if len(found) == 1:
-        return redirect("operation", found[0].uid)
+    found, besides = finding.found(asked, now), finding.besides(asked, now)
+    lines = () if found and besides.weak else besides.lines
+    if len(found) + len(lines) == 1:
+        return redirect(lines[0].url if lines else reverse("operation", args=[found[0].uid]))
+    more = len(found) > finding.SHOWN or len(lines) > also.SHOWN
     context = {
         "sought": asked,
         "rows": [(row, "") for row in rows(found[: finding.SHOWN], now)],
-        "more": len(found) > finding.SHOWN,
-        "shown": finding.SHOWN,
+        "besides": lines[: also.SHOWN],
+        "more": more,
     }
     return render(request, "review/find.html", context)

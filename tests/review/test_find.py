@@ -3,6 +3,7 @@
 import re
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -10,10 +11,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ledger.models import REFERENCES, Lookup, Operation, database_now
+from ledger.rules.leaves import Action
+from ledger.rules.states import Outcome
 from reconcile.models import Finding, Plan, Run
-from review import finding
+from review import also, difference, finding
+from review.bulk.freezing import freeze
+from review.filters import Filter
 from tests import stories
-from tests.people import browser_of
+from tests.databases import Database
+from tests.people import browser_of, limited, person
+from tests.reconcile.books import HELD, Books, record
 
 
 def opened(client: Client, asked: str) -> str:
@@ -61,6 +68,10 @@ def test_a_number_that_only_a_check_or_a_run_has_seen_opens_its_operation(durban
         destination=[{"id": "GUT-9", "amount": "1.00"}],
         fingerprint="x",
     )
+    Finding.objects.create(
+        run=run, item_class="unexpected_at_destination", reference="order/77", why="It is there."
+    )
+    assert opened(ann, "order/77") == "", "a run at work has found nothing yet"
     assert opened(ann, "gut-9") == f"/operations/{Operation.objects.get(source_reference='2').uid}/"
 
 
@@ -80,10 +91,10 @@ def test_what_nobody_carries_is_said_and_what_was_searched(durban: stories.Durba
     ann = browser_of("ann")
     for asked in ("Order 9", "rder", "%", "_rder 483", "\\", "'", '<b>"', str(uuid.uuid4()), "9" * 400, "Ä"):
         page = ann.get("/find/", {"q": asked}).content.decode()
-        assert "No operation carries" in page and "the key sent there" in page, asked
+        assert "Nothing carries" in page and "the key sent there" in page, asked
     assert "<b>" not in ann.get("/find/", {"q": "<b>"}).content.decode()
     for nothing in ("", "  ", "\0", "\0Order 483"):
-        assert "Find an operation</h1>" in ann.get("/find/", {"q": nothing}).content.decode()
+        assert "<h1>Find</h1>" in ann.get("/find/", {"q": nothing}).content.decode()
 
 
 @pytest.mark.parametrize("asked", ["ÄRGER & Söhne", "ärger", "100%_\\"])
@@ -123,3 +134,96 @@ def test_each_way_is_read_off_its_index_and_stops_at_what_is_shown(
             plan = part.explain(analyze=True, timing=False)
             read = [int(rows) for rows in re.findall(r"ledger_\w+ .*actual rows=(\d+)", plan)]
             assert read and max(read) <= 10 and "Seq Scan" not in plan and "Removed" not in plan, plan
+
+
+@pytest.fixture
+def books(database: Database, tmp_path: Path) -> Books:
+    return Books.configured(tmp_path, performed_by="caller")
+
+
+def ran(books: Books, *orders: str) -> Run:
+    at = database_now().isoformat()
+    HELD.pages = [[record(n, key=key, created_at=at) for n, key in enumerate(orders)]]
+    return books.run()[0]
+
+
+def besides(client: Client, asked: str) -> list[str]:
+    page = client.get("/find/", {"q": asked}).content.decode()
+    return re.findall(r'<li><a href="([^"]+)">', page.partition('<ol class="rows">')[2].partition("</ol>")[0])
+
+
+def test_a_difference_without_an_operation_is_found_by_all_that_a_person_may_hold_of_it(books: Books) -> None:
+    run = ran(books, "order/9001", "order/9002")
+    first, second = run.findings.order_by("reference")
+    ann = browser_of("ann")
+    there, other = difference.address(first), difference.address(second)
+    held = (
+        "order/9001",
+        "ORDER/9001",
+        first.destination[0]["id"],
+        f"difference {first.pk}",
+        f"Difference #{first.pk}",
+    )
+    assert {asked: opened(ann, asked) for asked in held} == dict.fromkeys(held, there)
+    assert besides(ann, "order/900") == [there, other] or besides(ann, "order/900") == [other, there]
+    later = ran(books, "order/9001")
+    (again,) = later.findings.all()
+    assert opened(ann, "order/9001") == difference.address(again), "as the latest run has it, once"
+    assert opened(ann, "order/9002") == other and "gone since" in ann.get("/find/?q=order").content.decode()
+    ran(books, "order/9001", "order/9002")
+    came = Finding.objects.get(reference="order/9002", lives=True)
+    assert opened(ann, "order/9002") == difference.address(came), "what came back is one"
+
+
+def test_runs_lists_and_samples_are_found_by_number_and_id(books: Books) -> None:
+    run = ran(books, "order/9001")
+    of = books.claimed("7", Outcome.UNCERTAIN)
+    bulk = freeze(Action.CHECK, person=person("ann"), chosen=Filter(), picked=[of.uid])
+    ann = browser_of("ann")
+    at = {"run": f"/runs/{run.uid}/", "bulk action": f"/bulk/{bulk.uid}/"}
+    for one, number in ((run, run.pk), (bulk, bulk.pk)):
+        kind = "run" if one is run else "bulk action"
+        for asked in (f"{kind} {number}", f"{kind.capitalize()} #{number}", str(one.uid)):
+            assert opened(ann, asked) == at[kind], asked
+    assert opened(ann, "Invoices") == at["run"], "a plan leads to its latest run"
+    assert opened(ann, f"sample {bulk.pk}") == ""
+    assert {at["run"], at["bulk action"]} <= set(besides(ann, str(run.pk))), "a bare number is asked of each"
+    operation = books.claimed(str(run.pk), Outcome.UNCERTAIN)
+    assert opened(ann, str(run.pk)) == f"/operations/{operation.uid}/", "an order of that number goes before"
+
+
+def test_nothing_is_found_besides_of_another_entity(books: Books) -> None:
+    run = ran(books, "order/9001")
+    (found,) = run.findings.all()
+    limited("kim", "Cape Trading (Pty) Ltd")
+    asked = (
+        "order/9001",
+        found.destination[0]["id"],
+        f"difference {found.pk}",
+        f"run {run.pk}",
+        str(run.uid),
+        "invoices",
+    )
+    for text in asked:
+        page = browser_of("kim").get("/find/", {"q": text})
+        assert page.status_code == 200 and "Nothing carries" in page.content.decode(), text
+        assert opened(browser_of("ann"), text), text
+    limited("vic", books.plan.operation_type.destination.entity)
+    assert opened(browser_of("vic"), "order/9001") == difference.address(found)
+
+
+def test_however_much_is_found_besides_it_is_asked_in_as_many_questions(books: Books) -> None:
+    ann = browser_of("ann")
+    counted = []
+    for many in (2, 30):
+        ran(books, *(f"order/9{n:03}" for n in range(many)))
+        ann.get("/find/?q=order/9")
+        with CaptureQueriesContext(connection) as queries:
+            page = ann.get("/find/?q=order/9").content.decode()
+        counted.append(len(queries))
+        assert len(besides(ann, "order/9")) == min(many, also.SHOWN)
+    assert counted[0] == counted[1] <= 9 and "20+ found" in page
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+        plan = also._carrying.__wrapped__("order/9", uuid.uuid4(), 0).explain()
+    assert "finding_find_reference" in plan and "Seq Scan" not in plan, plan
