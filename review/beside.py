@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import quote
 
 from ledger.rules.guarantees import day
 from ledger.rules.states import Evidence, State, Verdict
-from review import amounts, wording
+from review import amounts, opening, wording
 from review.instants import instant
 from review.reading import Reading
 from review.seen import Seen
@@ -27,13 +26,9 @@ class Record:
     live: bool
 
 
-def open_url(reading: Reading, reference: str) -> str:
-    """Return where a person opens a record there; empty where no address is known."""
-    template = reading.operation.operation_type.destination.reach.open_url
-    if not template or not reference:
-        return ""
-    url = template.replace("{destination_reference}", quote(reference, safe=""))
-    return url if url.startswith(("http://", "https://")) else ""
+def open_url(reading: Reading, number: str) -> str:
+    """Return where a person opens a record of the operation's destination; empty where it is not known."""
+    return opening.url(reading.operation.operation_type.destination, number)
 
 
 def record(reading: Reading, found: Mapping[str, Any]) -> Record:

@@ -16,7 +16,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
-from review import access, amounts, approvers, asked, trail, wording
+from review import access, amounts, approvers, asked, opening, trail, wording
 from review.instants import instant, zone
 from review.runs import Difference
 
@@ -88,10 +88,16 @@ class Page:
         return ItemClass(self.finding.item_class).sentence(self.there)
 
     @property
-    def records(self) -> list[tuple[str, str, str]]:
-        """What the destination held: id, status there, amount."""
+    def records(self) -> list[tuple[str, str, str, str]]:
+        """What the destination held: id, where it is opened, status there, amount."""
+        there = self.finding.run.plan.operation_type.destination
         return [
-            (one["id"], one["status"] or one["standing"], amounts.whole(one["amount"], one["currency"]))
+            (
+                one["id"],
+                opening.url(there, one["id"]),
+                one["status"] or one["standing"],
+                amounts.whole(one["amount"], one["currency"]),
+            )
             for one in self.finding.destination
         ]
 

@@ -29,7 +29,7 @@ from reconcile.differences import waivers
 from reconcile.differences.models import Decision
 from reconcile.differences.waivers import WAIVED
 from reconcile.models import Finding, Run
-from review import amounts, instants, wording
+from review import amounts, instants, opening, wording
 from review.ages import CLASSES, Ages, Part
 from review.tie_out import TieOut
 
@@ -72,6 +72,16 @@ class Difference:
             due=finding.case.due_at if finding.case else None,
             late=bool(finding.case and finding.case.closed_at is None and finding.case.due_at < now),
         )
+
+    @property
+    def opened(self) -> list[tuple[str, str]]:
+        """The first of the destination's records with where each is opened, as far as addresses are known."""
+        there = self.finding.run.plan.operation_type.destination
+        of = [
+            (one["id"], opening.url(there, one["id"]))
+            for one in self.finding.destination[: findings.IDS_SHOWN]
+        ]
+        return [(number, url) for number, url in of if url]
 
     @property
     def elsewhere(self) -> list[dict[str, Any]]:

@@ -29,3 +29,11 @@ def badge(mark: Badge) -> SafeString:
 def icon(name: str) -> SafeString:
     """Write one of the page's icons."""
     return format_html('<svg class="i" aria-hidden="true"><use href="#{}"/></svg>', name)
+
+
+@register.simple_tag
+def number(text: str, url: str) -> SafeString:
+    """Write a record's number at its destination, as a link there where its address is known."""
+    if not url:
+        return format_html("{}", text)
+    return format_html('<a href="{}" rel="noreferrer">{} {}</a>', url, text, icon("open"))

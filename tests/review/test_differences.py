@@ -247,3 +247,22 @@ def test_above_the_limit_a_match_from_the_records_page_asks_a_second_person_as_w
     assert "It waits for a second person" in post(extra, "match", other=str(missing.pk))
     assert Operation.objects.get().state == State.UNCERTAIN
     assert "It is answered on its operation’s page" in page(extra)
+
+
+def test_its_records_are_opened_at_the_destination_from_each_page_that_names_them(books: Books) -> None:
+    there = books.plan.operation_type.destination
+    there.connection |= {"open_url": "https://books.test/invoices/{destination_reference}"}
+    there.save(update_fields=["connection"])
+    (one,) = found(books, "100.00")
+    number = one.destination[0]["id"]
+    link = f'<a href="https://books.test/invoices/{number}" rel="noreferrer">{number}'
+    shown = {path: browser_of("ann").get(path) for path in (address(one), f"/runs/{one.run.uid}/")}
+    assert {path: link in answer.content.decode() for path, answer in shown.items()} == dict.fromkeys(
+        shown, True
+    )
+    for unknown in ({"open_url": "javascript:alert(1)"}, {"open_url": None}, {"no such setting": "1"}):
+        there.connection |= unknown
+        there.save(update_fields=["connection"])
+        for path in shown:
+            answer = browser_of("ann").get(path)
+            assert answer.status_code == 200 and "noreferrer" not in answer.content.decode(), (path, unknown)
