@@ -1,5 +1,6 @@
 """Finding: any reference leads to its operation from every page, exactly it first."""
 
+import inspect
 import re
 import uuid
 from datetime import timedelta
@@ -225,5 +226,5 @@ def test_however_much_is_found_besides_it_is_asked_in_as_many_questions(books: B
     assert counted[0] == counted[1] <= 9 and "20+ found" in page
     with connection.cursor() as cursor:
         cursor.execute("SET enable_seqscan = off")
-        plan = also._carrying.__wrapped__("order/9", uuid.uuid4(), 0).explain()
+        plan = inspect.unwrap(also._carrying)("order/9", uuid.uuid4(), 0).explain()
     assert "finding_find_reference" in plan and "Seq Scan" not in plan, plan
