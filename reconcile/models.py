@@ -3,7 +3,7 @@
 import uuid
 from datetime import date, datetime, timedelta
 from typing import Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -16,6 +16,9 @@ from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
 from reconcile.differences.models import Decision as Decision
 from reconcile.displaying import Display as Display
+from reconcile.expected import times
+from reconcile.expected.models import ExpectedRun as ExpectedRun
+from reconcile.expected.times import UNKNOWN_ZONE as UNKNOWN_ZONE
 from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
@@ -23,9 +26,6 @@ from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal
 from reconcile.statements.models import Comparison as Comparison
 from reconcile.statements.models import Piece as Piece
-
-UNKNOWN_ZONE = (ZoneInfoNotFoundError, ValueError, OSError)
-"""What a zone raises that this machine does not know, whatever its name is like."""
 
 
 class PlanQuerySet(Seen, models.QuerySet["Plan"]):
@@ -58,6 +58,8 @@ class Plan(models.Model):
     tolerance = models.JSONField(default=dict)
     """Currency to amount, as text: differences up to this much are matched."""
     recipients = models.JSONField(default=list)
+    report_by = models.CharField(max_length=10, default=times.REPORT_BY, db_default=times.REPORT_BY)
+    """A time of day in the plan's zone, or a length after its time, as the file says it."""
     next_run_at = models.DateTimeField(null=True)
     """Emptied when schedule or zone change; the next sweep computes it."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
@@ -183,7 +185,10 @@ class Run(models.Model):
                 name="run_step_known", condition=Q(step__in=["listing", "comparing", "settling"])
             ),
         ]
-        indexes = [models.Index(name="run_of_plan", fields=["plan", "-id"])]
+        indexes = [
+            models.Index(name="run_of_plan", fields=["plan", "-id"]),
+            models.Index(name="run_by_start", fields=["plan", "started_at"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.plan_id} {self.uid}"

@@ -7,11 +7,9 @@ put there: runs are long, and a worker has to stay free for sends and for the qu
 """
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta
 
-from cronsim import CronSim, CronSimError
 from django.db import transaction
 from django.db.models import Q
 from django_q.tasks import async_task
@@ -19,7 +17,9 @@ from django_q.tasks import async_task
 from ledger.models import TieoutNow, database_now
 from reconcile import actions, leasing, running
 from reconcile.actions import AlreadyRunning
-from reconcile.models import UNKNOWN_ZONE, Plan, Run
+from reconcile.expected import actions as expected
+from reconcile.expected.times import Unscheduled, next_run
+from reconcile.models import Plan, Run
 from reconcile.statements import keeping
 
 ACTOR = "schedule"
@@ -28,47 +28,9 @@ AGAIN = timedelta(seconds=30)
 TASK_TIMEOUT_S = 1000
 """How long the queue lets a run work; retry must be three times as long, see Q_CLUSTER."""
 
-CLOCKS_CHANGE = timedelta(hours=3)
-"""By more than this no zone's clocks were ever set back at once; so far ahead one looks back from."""
-
 log = logging.getLogger(__name__)
 _said: set[tuple[int, str, str]] = set()
 """Schedules that cannot be read, which this process has said: a sweep comes by every two seconds."""
-
-
-class Unscheduled(Exception):
-    """A plan's schedule or zone that cannot be read, or never comes."""
-
-
-def next_run(plan: Plan, after: datetime) -> datetime:
-    """Return when a scheduled plan runs next, in UTC; raises Unscheduled.
-
-    A time of day comes once a day: of two the first counts, and one that is left out comes after the gap.
-    """
-    with _readable(plan):
-        times = CronSim(plan.schedule, after.astimezone(plan.zone))
-        # Within the hour that comes twice it also names times of the first round, which are over.
-        return next(at for at in (time.astimezone(UTC) for time in times) if at > after)
-
-
-def last_due(plan: Plan, now: datetime) -> datetime:
-    """Return when a scheduled plan was due last, in UTC, this instant included; raises Unscheduled."""
-    with _readable(plan):
-        times = CronSim(plan.schedule, (now + CLOCKS_CHANGE).astimezone(plan.zone), reverse=True)
-        return next(at for at in (time.astimezone(UTC) for time in times) if at <= now)
-
-
-@contextmanager
-def _readable(plan: Plan) -> Iterator[None]:
-    """Say of a schedule why it has no times; raises Unscheduled."""
-    try:
-        yield
-    except CronSimError:
-        raise Unscheduled(f'its schedule "{plan.schedule}" cannot be read') from None
-    except StopIteration:
-        raise Unscheduled(f'its schedule "{plan.schedule}" names no day that comes') from None
-    except UNKNOWN_ZONE:
-        raise Unscheduled(f'its time zone "{plan.timezone}" is not known here') from None
 
 
 def sweep() -> int:
@@ -78,10 +40,14 @@ def sweep() -> int:
     """
     leasing.bury()
     now = database_now()
+    for plan in expected.unforeseen(now):
+        _foresee(plan)
     for plan in Plan.objects.scheduled().filter(next_run_at=None):
         _move_on(plan, now)
     waiting = leasing.abandoned()
-    if Run.objects.running().exclude(pk__in=waiting).exists() or keeping.at_long_work():
+    at_work = Run.objects.running().exclude(pk__in=waiting).exists() or keeping.at_long_work()
+    expected.tell(now, busy=at_work or bool(waiting))
+    if at_work:
         return 0
     if waiting:
         return int(_nudge(waiting[0], now))
@@ -90,6 +56,13 @@ def sweep() -> int:
         if run is not None:
             return int(_nudge(run.pk, now))
     return 0
+
+
+def _foresee(plan: Plan) -> None:
+    try:
+        expected.foresee(plan.pk)
+    except Unscheduled as error:
+        _say_once(plan, error)
 
 
 def _begin(plan: Plan, now: datetime) -> Run | None:

@@ -7,19 +7,22 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, OuterRef, Subquery, Sum
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Abs
 
-from reconcile import scheduling
-from reconcile.models import Finding, Plan, Run
+from reconcile.expected import times
+from reconcile.expected.standing import Standing, standing
+from reconcile.expected.times import Unscheduled
+from reconcile.models import ExpectedRun, Finding, Plan, Run
 from review import amounts, wording
 from review.instants import instant
 from review.wording import Badge
 
 COUNTED = 10_000
 """The most open differences that are added up, over all runs shown; what is more is said to be more."""
-BEGINS_WITHIN = timedelta(minutes=5)
-"""How long after its time a run may begin before it counts as one that did not run."""
+LATELY = timedelta(days=7)
+"""So far back it is said which times nothing ran for."""
+SOON = "soon"
 NOUGHT = Decimal(0)
 
 
@@ -122,10 +125,15 @@ class Expected:
 def read(now: datetime, *, paused: Container[int]) -> Expected:
     """Read every plan with its runs, in three queries; `paused`: destinations that can be asked nothing."""
     own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None).order_by("-pk")
+    due = ExpectedRun.objects.due(now).filter(plan=OuterRef("pk")).order_by("-due_at")
     plans: list[Any] = list(
         Plan.objects.select_related("operation_type__destination")
         .annotate(last=Subquery(own.values("pk")[:1]))
         .annotate(done=Subquery(own.filter(state=Run.State.DONE).values("pk")[:1]))
+        .annotate(
+            due_at=Subquery(due.values("due_at")[:1]), report_by_at=Subquery(due.values("report_by")[:1])
+        )
+        .annotate(first=Subquery(_first_done().values("finished_at")[:1]), missed=Subquery(_missed(now)))
         .order_by("name")
     )
     runs = Run.objects.in_bulk({pk for plan in plans for pk in (plan.last, plan.done) if pk})
@@ -136,11 +144,23 @@ def read(now: datetime, *, paused: Container[int]) -> Expected:
     return Expected(sorted(lines, key=lambda line: line.standing != "did not"), more, now)
 
 
+def _first_done() -> QuerySet[Run]:
+    """Return the runs that have reported since a plan's latest time, the first of them first."""
+    own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None, state=Run.State.DONE)
+    return own.filter(started_at__gte=OuterRef("due_at")).order_by("started_at", "pk")
+
+
+def _missed(now: datetime) -> QuerySet[Any, Any]:
+    """Count the times of the last days that were not run for, and that a later one has followed."""
+    rows = ExpectedRun.objects.missed(now).filter(plan=OuterRef("pk"), due_at__gt=now - LATELY)
+    return rows.order_by().values("plan").annotate(count=Count("pk")).values("count")
+
+
 @dataclass(frozen=True)
 class _Seen:
     """A plan with its latest run, and its latest one that is done."""
 
-    plan: Plan
+    plan: Any
     last: Run | None
     done: Run | None
     paused: Container[int]
@@ -151,38 +171,61 @@ class _Seen:
         if not self.plan.schedule:
             return self._not_due("Runs when asked", now)
         try:
-            due = scheduling.last_due(self.plan, now)
-        except scheduling.Unscheduled as error:
-            return self._did_not(f"It never runs by itself: {error}.")
-        since = [run for run in (self.done, self.last) if run is not None and run.started_at >= due]
-        if since:
-            return self._began(since[0], now)
-        if self.plan.changed_at > due:
+            due = self._due(now)
+        except Unscheduled as error:
+            return self._did_not("Not started", f"It never runs by itself: {error}.")
+        if due is None:
             return self._not_due(f"First due {self._next(now)}", now)
-        return self._never_began(due, now)
+        since = [run for run in (self.done, self.last) if run is not None and run.started_at >= due[0]]
+        how = standing(
+            since[0] if since else None,
+            reported=bool(since) and since[0].state == Run.State.DONE,
+            due_at=due[0],
+            report_by=due[1],
+            over=False,
+            now=now,
+            busy=self.busy and self.plan.operation_type.destination_id not in self.paused,
+        )
+        return _and_missed(self._says(how, since[0] if since else None, due, now), self.plan.missed or 0)
 
-    def _began(self, run: Run, now: datetime) -> Line:
-        at = instant(run.started_at, now)
-        match run.state:
-            case Run.State.DONE:
-                return Line(self.plan, Badge("completed", f"Ran {at}", "completed"), run=run, standing="ran")
-            case Run.State.RUNNING:
+    def _due(self, now: datetime) -> tuple[datetime, datetime] | None:
+        """Return its latest time and until when it has to report, also where no worker wrote it down."""
+        kept, last = self.plan.due_at, times.last_due(self.plan, now)
+        if last > max(self.plan.changed_at, kept or self.plan.changed_at):
+            return last, times.report_by(self.plan, last)
+        return (kept, self.plan.report_by_at) if kept is not None else None
+
+    def _says(self, how: Standing, run: Run | None, due: tuple[datetime, datetime], now: datetime) -> Line:
+        if run is None:
+            return self._never_began(how, due[0], now)
+        at, by = instant(run.started_at, now), instant(due[1], now)
+        match how:
+            case Standing.REPORTED:
+                late = self.plan.first is not None and self.plan.first > due[1]
+                note = (
+                    f"It was to report by {by}, and did at {instant(self.plan.first, now)}." if late else ""
+                )
+                words = Badge("completed", f"Ran {at}", "completed")
+                return Line(self.plan, words, note, run=run, standing="ran")
+            case Standing.RUNNING:
                 words = Badge("running", f"Running since {at}", "running")
                 return Line(self.plan, words, run=run, standing="at work")
-        return self._did_not(run.why_failed, run, now)
+            case Standing.LATE:
+                return self._did_not("Late", f"Running since {at}; it was to report by {by}.", run)
+        return self._did_not("Incomplete", run.why_failed, run, now)
 
-    def _never_began(self, due: datetime, now: datetime) -> Line:
+    def _never_began(self, how: Standing, due: datetime, now: datetime) -> Line:
         at, there = instant(due, now), self.plan.operation_type.destination
         if there.pk in self.paused:
-            return self._did_not(f"Due {at}; {there.title} is paused.")
-        if self.busy or now - due < BEGINS_WITHIN:
+            return self._did_not("Not started", f"Due {at}; {there.title} is paused.")
+        if how is Standing.WAITS:
             note = "One runs at a time." if self.busy else ""
             return Line(self.plan, Badge("pending", f"Due {at}, waits", "pending"), note, standing="at work")
-        return self._did_not(f"Due {at}; no worker has begun it.")
+        return self._did_not("Not started", f"Due {at}; no worker has begun it.")
 
-    def _did_not(self, why: str, run: Run | None = None, now: datetime | None = None) -> Line:
-        again = f" Next {self._next(now)}." if now is not None and self.plan.next_run_at else ""
-        return Line(self.plan, Badge("failed", "Did not run", "failed"), why + again, run, standing="did not")
+    def _did_not(self, word: str, why: str, run: Run | None = None, now: datetime | None = None) -> Line:
+        again = f" Next {self._next(now)}." if now is not None and self._next(now) != SOON else ""
+        return Line(self.plan, Badge("failed", word, "failed"), why + again, run, standing="did not")
 
     def _not_due(self, words: str, now: datetime) -> Line:
         note = f"Ran {instant(self.done.started_at, now)}" if self.done else ""
@@ -190,7 +233,16 @@ class _Seen:
 
     def _next(self, now: datetime) -> str:
         at = self.plan.next_run_at
-        return instant(at, now) if at else "soon"
+        return instant(at, now) if at is not None and at > now else SOON
+
+
+def _and_missed(line: Line, missed: int) -> Line:
+    """Add how many earlier times nothing ran for: what was made up for later was not run then."""
+    if not missed:
+        return line
+    count = wording.first_up(wording.several(missed, "earlier due time"))
+    note = f"{count} of the last {LATELY.days} days: not started."
+    return replace(line, note=f"{line.note} {note}".strip())
 
 
 def _open(runs: list[int]) -> tuple[dict[tuple[int, str], Decimal], bool]:
@@ -224,8 +276,8 @@ def _with_figures(line: Line, still: dict[tuple[int, str], Decimal]) -> Line:
         for currency in sorted(run.tie["currencies"], key=_last_without)
     ]
     left = run.totals["unexplained_items"]
-    note = f"{wording.first_up(wording.several(left, 'item'))} unexplained." if left else line.note
-    return replace(line, figures=figures, unexplained_items=left, note=note)
+    wrong = f"{wording.first_up(wording.several(left, 'item'))} unexplained." if left else ""
+    return replace(line, figures=figures, unexplained_items=left, note=f"{wrong} {line.note}".strip())
 
 
 def _sum(currency: str, parts: Iterable[Figures]) -> Figures:

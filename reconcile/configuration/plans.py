@@ -6,6 +6,8 @@ from reconcile.configuration.sections import Part, PlanHead
 
 TIMED = frozenset({"schedule", "timezone"})
 """What of a plan decides when it runs."""
+EXPECTED = TIMED | {"report_by"}
+"""And until when it has to have reported."""
 UNTIMED: dict[str, Any] = {"next_run_at": None}
 """A plan whose next time has still to be computed."""
 
@@ -21,10 +23,11 @@ def columns(part: Part) -> dict[str, Any]:
         "grace_s": head.grace_s,
         "tolerance": head.tolerance,
         "recipients": list(head.recipients),
+        "report_by": head.report_by,
     }
 
 
 def words(row: dict[str, Any]) -> dict[str, object]:
     """Return the columns of a plan under the names that they have in the file."""
-    same = ("operation_type", "schedule", "timezone", "tolerance", "recipients")
+    same = ("operation_type", "schedule", "timezone", "tolerance", "recipients", "report_by")
     return {name: row[name] for name in same} | {"window": row["window_s"], "grace": row["grace_s"]}

@@ -30,6 +30,7 @@ from reconcile.configuration.sections import (
 )
 from reconcile.configuration.showing import Flat, change, duration, flat, told
 from reconcile.configuration.type_checks import contract_of, policy_of
+from reconcile.expected import actions as expected
 from reconcile.models import Display, Plan
 
 ACTOR = "configure"
@@ -199,22 +200,34 @@ def write(one: Change, *, reason: str, actor: str = ACTOR, data: Mapping[str, st
         columns |= plans.UNTIMED
     if one.kind is WEBHOOK:
         columns["rests_until"] = None
-    manager = one.kind.model._default_manager
-    if one.pk is None:
-        manager.create(name=one.name, **columns)
-    else:
-        manager.filter(pk=one.pk).update(**columns, changed_at=TieoutNow())
-        if one.kind is DESTINATION and one.touches(LOOKED_AT):
-            OperationType.objects.filter(destination=one.pk).update(**UNPROVED)
-        if one.kind is TYPE:
-            actions.follow_rules(OperationType.objects.select_related("destination").get(pk=one.pk))
+    _put(one, columns)
+    if one.kind is DESTINATION and one.pk is not None and one.touches(LOOKED_AT):
+        OperationType.objects.filter(destination=one.pk).update(**UNPROVED)
+    if one.kind is TYPE and one.pk is not None:
+        actions.follow_rules(OperationType.objects.select_related("destination").get(pk=one.pk))
     if one.kind is TEAM and one.touches(frozenset({"escalate"})):
         actions.levels_changed(one.name)
     section = dotted((one.kind.section, one.name))
     told_of = {"section": section, "made": one.pk is None, "changed": dict(_on_record(one)), **data}
     if one.kind in (TYPE, PLAN):
-        told_of["version"] = manager.values_list("rules_version", flat=True).get(name=one.name)
+        told_of["version"] = one.kind.model._default_manager.values_list("rules_version", flat=True).get(
+            name=one.name
+        )
     Event.objects.create(kind="configured", actor=actor, reason=reason, data=told_of)
+
+
+def _put(one: Change, columns: Columns) -> None:
+    """Write the row itself; with a plan's schedule the runs go that are expected by it, and others come."""
+    manager, pk = one.kind.model._default_manager, one.pk
+    moved = one.kind is PLAN and one.touches(plans.EXPECTED)
+    if pk is None:
+        pk = manager.create(name=one.name, **columns).pk
+    else:
+        if moved:
+            expected.before_change(pk)
+        manager.filter(pk=pk).update(**columns, changed_at=TieoutNow())
+    if moved:
+        expected.after_change(pk)
 
 
 def _on_record(one: Change) -> Iterator[tuple[str, list[str] | None]]:

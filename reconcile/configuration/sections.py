@@ -26,6 +26,7 @@ from ledger.rules.saying import check_key, check_told
 from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
+from reconcile.expected import times
 
 S = TypeVar("S", bound=Section)
 
@@ -82,6 +83,9 @@ class PlanHead(Section):
     grace_s: Seconds = Field(900, alias="grace")
     tolerance: dict[str, str] = {}
     recipients: tuple[str, ...] = ()
+    report_by: Annotated[str, StringConstraints(max_length=10), AfterValidator(times.check_report_by)] = (
+        times.REPORT_BY
+    )
 
 
 class WebhookHead(Section):

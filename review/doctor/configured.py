@@ -19,7 +19,9 @@ def schedules() -> Iterator[Line]:
     for line in lines:
         name = f"schedule {line.plan.name}"
         if line.standing == "did not":
-            yield warning(name, line.note, f"manage.py reconcile {line.plan.name} runs it now.")
+            yield wrong(
+                name, f"{line.badge.words}. {line.note}", f"manage.py reconcile {line.plan.name} runs it now."
+            )
         else:
             yield ok(name, line.badge.words)
     if not lines:

@@ -17,7 +17,7 @@ from ledger.rules import actors
 from ledger.rules.errors import TieoutError
 from reconcile import asking, exports, findings, leasing, reports
 from reconcile.models import Finding, Plan, Run
-from review import access, amounts, expected, wording
+from review import access, amounts, due_times, expected, wording
 from review.access import people_only
 from review.forms import ReasonForm, taken
 from review.runs import Reading, stamp, window
@@ -50,9 +50,13 @@ def index(request: HttpRequest) -> HttpResponse:
     if before.isdecimal() and len(before) < 19:
         runs = runs.filter(pk__lt=int(before))
     found = list(runs.order_by("-pk")[: PAGE + 1])
+    now = database_now()
+    due = due_times.lately(now) if not before else []
     context = {
         "section": "runs",
-        "now": database_now(),
+        "now": now,
+        "due": due,
+        "red": sum(one.red for one in due),
         "plans": _plans() if not before else None,
         "why_no_run": "" if access.may(request.user, "reconcile") else access.lacking(person(request)),
         "rows": _listed(found[:PAGE]),

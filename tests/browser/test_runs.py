@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from ledger.models import Operation
 from ledger.rules.states import Outcome
 from reconcile.actions import start
+from reconcile.expected.actions import foresee
 from reconcile.models import Run
 from reconcile.running import NotWhole, execute, window
 from tests.browser.conftest import Windows
@@ -54,6 +55,7 @@ def november(folder: Path, clock: Clock) -> Run:
     HELD.pages.append([record(467, key=key_of("467"), total="2480.00"), record(468, key=key_of("468"))])
     books.claimed("470", None, amount="3115.50")
     clock.set(THIRTIETH)
+    foresee(books.plan.pk)
     run, _ = books.run()
     HELD.pages.append(None)
     try:

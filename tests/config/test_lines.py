@@ -241,6 +241,7 @@ SHOWN: dict[str, dict[str, str]] = {
         "grace": "reconcile/test_absence.py::test_57_within_the_plan_s_grace_nothing_is_missing",
         "tolerance": "reconcile/test_classes.py::test_differences_within_the_plan_s_tolerance_are_matched",
         "recipients": "review/test_reports_mailed.py::test_recipients_get_totals_and_a_link_and_nothing_else",
+        "report_by": "reconcile/test_expected.py::test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told",
     },
     "`[webhooks.NAME]`": {
         "url": f"{OUTBOX}::test_the_address_that_was_checked_is_the_one_that_is_connected_to",

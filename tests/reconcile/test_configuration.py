@@ -494,11 +494,14 @@ def test_a_lookup_must_prove_itself_again_once_its_configuration_changes(
 
 def test_a_changed_schedule_is_computed_anew(configure: Configure) -> None:
     configure(BOOKS)
-    Plan.objects.update(next_run_at=datetime.now(UTC))
+    due_now = datetime.now(UTC)
+    Plan.objects.update(next_run_at=due_now)
     configure(BOOKS.replace("[plans.invoices]", '[plans.invoices]\ngrace = "1m"'))
-    assert Plan.objects.get().next_run_at is not None
+    assert Plan.objects.get().next_run_at == due_now
     configure(lines(BOOKS, "schedule", '"15 7 * * 1-5"'))
-    assert Plan.objects.get().next_run_at is None
+    plan = Plan.objects.get()
+    assert plan.next_run_at is not None and plan.next_run_at > due_now
+    assert plan.next_run_at.astimezone(plan.zone).strftime("%H:%M") == "07:15"
 
 
 def test_a_type_overrides_single_lines_of_its_destinations_contract(configure: Configure) -> None:

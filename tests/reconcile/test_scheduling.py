@@ -9,6 +9,7 @@ from django_q.models import OrmQ
 
 from reconcile import leasing, scheduling, tasks
 from reconcile.actions import start
+from reconcile.expected import times
 from reconcile.models import Plan, Run
 from reconcile.running import execute, window
 from tests.databases import Clock
@@ -19,7 +20,7 @@ from tests.workers import Worker, until
 def at(plan: Plan, schedule: str, zone: str, *moments: str) -> list[str]:
     plan.schedule, plan.timezone = schedule, zone
     return [
-        scheduling.next_run(plan, datetime.fromisoformat(moment)).isoformat(timespec="minutes")
+        times.next_run(plan, datetime.fromisoformat(moment)).isoformat(timespec="minutes")
         for moment in moments
     ]
 
@@ -67,21 +68,22 @@ def test_a_plan_runs_once_on_each_local_day_however_the_clocks_change(zone: str)
     """A sweep comes at once or, where the clocks change, at any time of the next two hours."""
     for schedule in ("0 0", "30 0", "59 1", "30 2", "59 2"):
         plan = Plan(schedule=f"{schedule} * * *", timezone=zone)
-        due, days = scheduling.next_run(plan, datetime(2026, 12, 31, 12, tzinfo=UTC)), []
+        due, days = times.next_run(plan, datetime(2026, 12, 31, 12, tzinfo=UTC)), []
         while due.year < 2028:
             days.append(due.astimezone(plan.zone).date())
-            after = scheduling.next_run(plan, due)
+            after = times.next_run(plan, due)
             for later_s in (0, 60, 10800, (after - due).total_seconds() - 1):
-                assert scheduling.last_due(plan, due + timedelta(seconds=later_s)) == due
+                assert times.last_due(plan, due + timedelta(seconds=later_s)) == due
             if after - due != DAY:
                 late = [due + timedelta(minutes=minutes) for minutes in range(10, 130, 10)]
-                assert {scheduling.next_run(plan, moment) for moment in late} == {after}
+                assert {times.next_run(plan, moment) for moment in late} == {after}
             due = after
         assert days == [days[0] + number * DAY for number in range(len(days))]
 
 
 def test_a_plan_is_put_into_the_queue_once_when_it_is_due(listed: Books, clock: Clock) -> None:
     clock.set(datetime(2026, 11, 27, 3, 0, tzinfo=UTC))
+    Plan.objects.update(next_run_at=None)
     assert scheduling.sweep() == 0
     assert Plan.objects.get().next_run_at == datetime(2026, 11, 27, 4, 15, tzinfo=UTC)
     clock.set(datetime(2026, 11, 27, 4, 14, 59, tzinfo=UTC))
@@ -208,7 +210,7 @@ def test_a_worker_runs_a_plan_when_it_is_due(listed: Books, worker: Worker) -> N
 
 
 def test_a_plan_without_a_schedule_waits_to_be_asked(listed: Books) -> None:
-    Plan.objects.update(schedule="")
+    Plan.objects.update(schedule="", next_run_at=None)
     assert scheduling.sweep() == 0
     assert Plan.objects.get().next_run_at is None
 

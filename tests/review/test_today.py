@@ -71,14 +71,14 @@ def test_each_plan_is_told_by_its_latest_due_time(listed: Books, clock: Clock) -
     clock.set(MONDAY + timedelta(minutes=2))
     assert stands(today()) == (at_work, "Due 06:15, waits")
     clock.set(MONDAY + timedelta(hours=1))
-    assert stands(today()) == (did_not, "Did not run Due 06:15; no worker has begun it.")
+    assert stands(today()) == (did_not, "Not started Due 06:15; no worker has begun it.")
     of_days = datetime(2026, 11, 1, tzinfo=UTC), MONDAY
     execute(start(listed.plan, window_from=of_days[0], window_to=of_days[1], days=of_days, actor="bob"))
     assert stands(today())[0] == did_not
     HELD.pages = [None]
     with pytest.raises(NotWhole):
         listed.run()
-    assert stands(today()) == (did_not, "Did not run The list broke off.")
+    assert stands(today()) == (did_not, "Incomplete The list broke off.")
     assert "not known" in today()
     start_at, to = window(listed.plan, None, None)
     going = start(listed.plan, window_from=start_at, window_to=to, actor="bob")
