@@ -212,8 +212,10 @@ def test_many_that_sweep_at_once_write_each_time_once_and_tell_of_it_once(
 ) -> None:
     clock.set(FRIDAY + 6 * DAY)
 
+    written: list[int] = []
+
     def sweep() -> None:
-        actions.foresee(listed.plan.pk)
+        written.append(actions.foresee(listed.plan.pk))
         actions.tell(database_now() + timedelta(hours=1), busy=False)
         connection.close()
 
@@ -222,6 +224,7 @@ def test_many_that_sweep_at_once_write_each_time_once_and_tell_of_it_once(
         thread.start()
     for thread in threads:
         thread.join()
+    assert sorted(written) == [0, 0, 0, 5], "and nobody meets another's row"
     assert (ExpectedRun.objects.count(), told()) == (6, [("run_not_started", 5)])
 
 
