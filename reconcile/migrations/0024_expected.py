@@ -8,7 +8,7 @@ from reconcile.expected.guards import FORGOTTEN, KEPT
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconcile", "0022_matched_once")]
+    dependencies = [("reconcile", "0023_find_reference")]
     operations = [
         migrations.AddField(
             "plan", "report_by", models.CharField(max_length=10, default="2h", db_default="2h")
