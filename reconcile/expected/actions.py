@@ -121,18 +121,17 @@ def _say(plan: Plan, how: Standing, rows: list[Any], now: datetime) -> None:
 
 
 SAID = {
-    Standing.NOT_STARTED: "has not started",
-    Standing.INCOMPLETE: "did not come to its end",
-    Standing.LATE: "has not reported in time",
+    Standing.NOT_STARTED: "not started",
+    Standing.INCOMPLETE: "it did not come to its end",
+    Standing.LATE: "not done in time",
 }
 
 
 def _reason(plan: Plan, how: Standing, rows: list[Any]) -> str:
     due = [row.due_at.astimezone(plan.zone) for row in (rows[0], rows[-1])]
     first, last = (f"{at:%Y-%m-%d %H:%M %Z}" for at in due)
-    if len(rows) == 1:
-        return f"What was due at {first} {SAID[how]}."
-    return f"{len(rows)} runs due from {first} to {last}: each {SAID[how]}."
+    times_ = first if len(rows) == 1 else f"{len(rows)} times from {first} to {last}"
+    return f"{plan.name}, due {times_}: {SAID[how]}."
 
 
 def _settle(rows: list[Any], now: datetime) -> int:

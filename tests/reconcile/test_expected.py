@@ -135,7 +135,7 @@ def test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told(
     assert told()[1:] == [("run_incomplete", 1)]
     assert "The list broke off." in today()
     reason = Event.objects.get(kind="run_incomplete").reason
-    assert reason == "What was due at 2026-11-30 06:15 SAST did not come to its end."
+    assert reason == "invoices, due 2026-11-30 06:15 SAST: it did not come to its end."
     page = browser_of("vic").get("/trail/?by=software").content.decode()
     assert "found that a run which was due did not come to its end: invoices." in page
 

@@ -8,12 +8,13 @@
 | the server took it, and its answer was lost | it comes again, with the same Message-ID                     |
 | the worker is killed while it sends         | the same, from the next worker                               |
 | there is no mail server                     | nothing waits, and doctor says so                            |
+| what was due has not started, or is late    | one message for each address, however often a sweep comes by |
 """
 
 import json
 import re
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.message import Message as Letter
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from ledger.rules.states import Outcome
-from reconcile import leasing
+from reconcile import leasing, scheduling
 from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, window
@@ -182,3 +183,30 @@ def test_where_no_mail_goes_out_nothing_waits(listed: Books, settings: Any) -> N
     (message,) = Message.objects.all()
     assert (message.state, message.words) == ("dropped", "There is no mail server: SMTP_HOST is not set.")
     assert "The mail server" not in shown()
+
+
+def test_recipients_are_mailed_once_of_what_has_not_started_or_is_late(
+    clock: Clock, tmp_path: Path, post: Post
+) -> None:
+    friday = datetime(2026, 11, 27, 4, 15, tzinfo=UTC)
+    clock.set(friday - timedelta(hours=1))
+    Books.configured(tmp_path, performed_by="caller")
+    clock.set(friday + timedelta(days=4))
+    for _ in range(3):
+        scheduling.sweep()
+        sweep()
+    assert post.to == [TOLD]
+    assert " ".join(post.got[0]["Subject"].split()) == (
+        "Tieout: invoices, due 2 times from 2026-11-27 06:15 SAST to 2026-11-30 06:15 SAST: not started"
+    )
+    assert "https://tieout.example.com/runs/" in said(post.got[0])
+    run = leasing.take(Run.objects.get().pk)
+    assert run is not None
+    clock.set(friday + timedelta(days=4, hours=2, minutes=1))
+    Run.objects.update(lease_until=clock.now() + timedelta(days=1))
+    for _ in range(3):
+        scheduling.sweep()
+        sweep()
+    assert [" ".join(letter["Subject"].split()) for letter in post.got[1:]] == [
+        "Tieout: invoices, due 2026-12-01 06:15 SAST: not done in time"
+    ]
