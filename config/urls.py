@@ -16,6 +16,7 @@ from review.views import api as reference
 from review.views import security, single_sign_on
 
 api.add_router("", runs)
+handler400 = "review.views.trouble.malformed"
 handler500 = "review.views.trouble.broken"
 
 # Of the account pages only those that are used: people are made by an administrator, not by signing up. Where

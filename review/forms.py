@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 from ledger.models import database_now
 from ledger.rules.approvals import OVERRIDES
@@ -17,6 +17,7 @@ from review.instants import FIRST_DAY, LAST_DAY, OUT_OF_RANGE, zone
 
 REASON_MAX = 1000
 NOT_WHOLE = "The form was not whole; here is a new one."
+MISSING = "Something in the form is missing, or is not as it can be: nothing was done. Open the page again."
 
 
 class ReasonForm(forms.Form):
@@ -239,6 +240,16 @@ class CommandForm(forms.Form):
 def fresh() -> dict[str, Any]:
     """Return what a form starts with: a command id of its own."""
     return {"command_id": uuid.uuid4()}
+
+
+def sent(request: HttpRequest) -> QueryDict | None:
+    """Return what a form was sent, which may be nothing at all; None where a page is only opened."""
+    return request.POST if request.method == "POST" else None
+
+
+def unsaid(form: forms.Form, *beside: str) -> str:
+    """Say that something in a form is wrong, unless each field of which that is so says it beside itself."""
+    return MISSING if set(form.errors) - set(beside) else ""
 
 
 def taken(request: HttpRequest, act: Callable[[ReasonForm], str]) -> tuple[ReasonForm, str] | None:

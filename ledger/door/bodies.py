@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+from urllib.parse import unquote_to_bytes
 
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
@@ -22,6 +23,9 @@ DEADLINE_S = 15.0
 STREAMED_DEADLINE_S = 120.0
 """How long files may take that a page takes: they are many times as large as any request."""
 BEAT_S = 1.0
+MARK = "\ufffd"
+"""What stands for bytes that are no text."""
+NOT_UTF_8 = "The form is not in UTF-8, as every page sends it: nothing was done. Open the page again."
 
 
 @dataclass(eq=False)
@@ -100,6 +104,22 @@ def whole(request: HttpRequest) -> bytes:
             if reading is None or not reading.late:
                 raise
             raise _too_slow(DEADLINE_S) from None
+
+
+def refuse_other_text(request: HttpRequest, body: bytes) -> None:
+    """Refuse a form whose text is no UTF-8; raises Malformed.
+
+    Django would put a mark in the place of what it cannot read, and the trail would keep that for ever.
+    """
+    if request.content_type == "application/x-www-form-urlencoded":
+        try:
+            unquote_to_bytes(body).decode()
+        except UnicodeDecodeError:
+            raise Malformed(NOT_UTF_8) from None
+    elif request.content_type == "multipart/form-data" and MARK.encode() not in body:
+        texts = (text for _, texts in request.POST.lists() for text in texts)
+        if any(MARK in text for text in texts):
+            raise Malformed(NOT_UTF_8)
 
 
 def _too_slow(within_s: float) -> TooSlow:

@@ -25,11 +25,12 @@ class Boundary:
             return self._streamed(request, limit)
         try:
             body = bodies.whole(request)
+            request._body, request._stream = body, BytesIO(body)
+            if not self._is_api(request):
+                self._without_nul(request)
+                bodies.refuse_other_text(request, body)
         except TieoutError as refusal:
             return self._ended(self._unread(request, refusal))
-        request._body, request._stream = body, BytesIO(body)
-        if not self._is_api(request):
-            self._without_nul(request)
         response = self.get_response(request)
         if not self._is_api(request):
             return response

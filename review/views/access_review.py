@@ -13,7 +13,7 @@ from ledger.rules.errors import TieoutError
 from reconcile.proposals import limits
 from review import access, access_review, auditing, duties
 from review.access import people_only
-from review.forms import ReasonForm, TermForm, fresh, taken
+from review.forms import ReasonForm, TermForm, fresh, sent, taken, unsaid
 from review.models import AuditorTerm
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
@@ -47,11 +47,12 @@ def give(request: HttpRequest) -> HttpResponse:
     """Let somebody audit, from one day to another."""
     if proof := to_prove(request, "people"):
         return proof
-    form, refusal = TermForm(request.POST or None, initial=fresh()), ""
+    form, refusal = TermForm(sent(request), initial=fresh()), ""
     if request.method == "POST" and form.is_valid():
         refusal = _given(request, form)
         if not refusal:
             return SeeOther(reverse("access"))
+    refusal = refusal or unsaid(form, "first", "last", "reason")
     why_not = auditing.why_not(person(request))
     people = User.objects.filter(is_active=True).order_by("username").prefetch_related("groups")
     context = {"section": "trail", "form": form, "refusal": refusal, "people": people, "why_not": why_not}

@@ -14,7 +14,7 @@ from ledger.models import Case, database_now
 from ledger.rules.errors import TieoutError
 from review import access, cases, handing
 from review.access import people_only
-from review.forms import AssignForm, CommentForm, HandOverForm, SnoozeForm
+from review.forms import AssignForm, CommentForm, HandOverForm, SnoozeForm, sent, unsaid
 from review.views.operation import SeeOther, back, found, person, words
 
 SHOWN = 200
@@ -33,7 +33,7 @@ def assign(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Give a case to a person or a team."""
     case, form = _case(uid), AssignForm(request.POST)
     if not form.is_valid():
-        return _page(request, case, assign=form)
+        return _page(request, case, refusal=unsaid(form), assign=form)
     return _done(request, case, lambda: _assigned(request, case, form), assign=form)
 
 
@@ -81,7 +81,7 @@ def _woken(request: HttpRequest, case: Case) -> str:
 def hand_over(request: HttpRequest) -> HttpResponse:
     """Hand the open cases of one person over to another."""
     mine = person(request).get_username()
-    form = HandOverForm(request.POST or None, initial={"of": request.GET.get("of", mine)[:150]})
+    form = HandOverForm(sent(request), initial={"of": request.GET.get("of", mine)[:150]})
     refusal = ""
     if request.method == "POST" and form.is_valid():
         try:
@@ -105,7 +105,7 @@ def hand_over(request: HttpRequest) -> HttpResponse:
         "more": len(rows) > SHOWN,
         "asked": next((one.uid for one in rows if str(one.uid) == request.GET.get("case")), None),
         "people": [name for name in cases.takers() if name != of],
-        "refusal": refusal,
+        "refusal": refusal or unsaid(form, *(("chosen", "note") if rows else ())),
         "why_not": handing.why_not(person(request), of),
     }
     return render(request, "review/hand_over.html", shown)

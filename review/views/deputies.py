@@ -12,7 +12,7 @@ from ledger.models import Deputy, database_now
 from ledger.rules.errors import TieoutError
 from review import access, deciding
 from review.access import people_only
-from review.forms import DeputyForm, ReasonForm, fresh
+from review.forms import DeputyForm, ReasonForm, fresh, sent, unsaid
 from review.views.operation import SeeOther, person, words
 
 
@@ -20,7 +20,7 @@ from review.views.operation import SeeOther, person, words
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
     """Show who stands in for whom, or name a deputy."""
-    form, refusal = DeputyForm(request.POST or None, initial=fresh()), ""
+    form, refusal = DeputyForm(sent(request), initial=fresh()), ""
     if request.method == "POST" and form.is_valid():
         try:
             deciding.name_deputy(person=person(request), **form.cleaned_data)
@@ -28,7 +28,7 @@ def index(request: HttpRequest) -> HttpResponse:
             refusal = words(error)
         else:
             return SeeOther(reverse("deputies"))
-    return _shown(request, form, refusal)
+    return _shown(request, form, refusal or unsaid(form, "starts_at", "ends_at", "reason"))
 
 
 @people_only

@@ -15,7 +15,16 @@ from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
 from review import access, difference, settling
 from review.access import people_only
-from review.forms import NOT_WHOLE, MatchForm, ProposalForm, ReasonForm, SettleForm, fresh
+from review.forms import (
+    NOT_WHOLE,
+    MatchForm,
+    ProposalForm,
+    ReasonForm,
+    SettleForm,
+    fresh,
+    sent,
+    unsaid,
+)
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
 
@@ -109,7 +118,7 @@ def answer(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     decision = get_object_or_404(read, uid=uid)
     if request.method == "POST" and (proof := to_prove(request, "approve")):
         return proof
-    form, refusal = ProposalForm(request.POST or None), ""
+    form, refusal = ProposalForm(sent(request)), ""
     if request.method == "POST" and form.is_valid():
         refusal = _answered(request, decision, form)
         if not refusal:
@@ -122,7 +131,7 @@ def answer(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "asked": difference.request(decision, person(request), now),
         "page": difference.Page(decision.finding, person(request), now),
         "form": form,
-        "refusal": refusal,
+        "refusal": refusal or unsaid(form),
         "ended": "" if decision.waits else difference.told(decision, now)[1],
         "follows": difference.FOLLOWS.get(Way(decision.way), ""),
     }

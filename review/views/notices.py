@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -9,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from ledger.models import database_now
 from review.access import people_only
+from review.forms import NOT_WHOLE
 from review.notices import inbox
 from review.views.operation import SeeOther, person
 
@@ -26,9 +28,11 @@ def index(request: HttpRequest) -> HttpResponse:
 def read(request: HttpRequest) -> HttpResponse:
     """Mark as read what stood there; what has come since stays new."""
     try:
-        until = datetime.fromisoformat(request.POST.get("until", ""))
+        until: datetime | None = datetime.fromisoformat(request.POST.get("until", ""))
     except ValueError:
-        return SeeOther(reverse("notices"))
-    if until.tzinfo is not None:
+        until = None
+    if until is None or until.tzinfo is None:
+        messages.error(request, NOT_WHOLE)
+    else:
         inbox.mark(person(request), until)
     return SeeOther(reverse("notices"))

@@ -16,7 +16,7 @@ from reconcile.models import Proposal
 from reconcile.proposals import limits
 from review import access, deciding, proposing
 from review.access import people_only
-from review.forms import EntitiesForm, ProposalForm, RoleForm, fresh
+from review.forms import EntitiesForm, ProposalForm, RoleForm, fresh, sent, unsaid
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
 
@@ -28,14 +28,15 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     proposal = get_object_or_404(Proposal.objects.defer("meant_sealed"), uid=uid)
     if request.method == "POST" and (proof := to_prove(request, "approve")):
         return proof
-    form, refusal = ProposalForm(request.POST or None), ""
+    form, refusal = ProposalForm(sent(request)), ""
     if request.method == "POST" and form.is_valid():
         refusal = _answered(request, proposal, form)
         if not refusal:
             return SeeOther(reverse("approvals"))
         proposal.refresh_from_db()
     shown = proposing.of(proposal, person(request), database_now())
-    context = {"section": "approvals", "shown": shown, "form": form, "refusal": refusal}
+    context = {"section": "approvals", "shown": shown, "form": form}
+    context["refusal"] = refusal or unsaid(form)
     return render(request, "review/proposal.html", context)
 
 
@@ -53,7 +54,7 @@ def _answered(request: HttpRequest, proposal: Proposal, form: ProposalForm) -> s
 @require_http_methods(["GET", "HEAD", "POST"])
 def role(request: HttpRequest) -> HttpResponse:
     """Propose to give somebody a role, or to take it."""
-    form, refusal = RoleForm(request.POST or None, initial=fresh()), ""
+    form, refusal = RoleForm(sent(request), initial=fresh()), ""
     if request.method == "POST" and form.is_valid():
         refusal, made = _proposed(request, form, deciding.propose_role)
         if made is not None:
@@ -61,7 +62,7 @@ def role(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "approvals",
         "form": form,
-        "refusal": refusal,
+        "refusal": refusal or unsaid(form, "reason"),
         "people": User.objects.filter(is_active=True).order_by("username").prefetch_related("groups"),
         "why_not": access.why_not(request.user, "propose"),
     }
@@ -72,7 +73,7 @@ def role(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def entities(request: HttpRequest) -> HttpResponse:
     """Propose which legal entities somebody sees."""
-    form, refusal = EntitiesForm(request.POST or None, initial=fresh()), ""
+    form, refusal = EntitiesForm(sent(request), initial=fresh()), ""
     if request.method == "POST" and form.is_valid():
         refusal, made = _proposed(request, form, deciding.propose_limit)
         if made is not None:
@@ -80,7 +81,7 @@ def entities(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "approvals",
         "form": form,
-        "refusal": refusal,
+        "refusal": refusal or unsaid(form, "reason"),
         "people": proposing.limits_of_people(),
         "known": limits.entities(),
         "chosen": request.POST.getlist("entities"),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from ledger.rules.errors import TieoutError
 from review import revealing
 from review.access import people_only
-from review.forms import RevealForm, fresh
+from review.forms import RevealForm, fresh, sent, unsaid
 from review.views.operation import found, person, words
 
 
@@ -17,12 +17,13 @@ from review.views.operation import found, person, words
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Name what is hidden; show the one that was asked for, in this answer alone."""
-    operation, form, refusal = found(uid), RevealForm(request.POST or None), ""
+    operation, form, refusal = found(uid), RevealForm(sent(request)), ""
     hidden = revealing.of(operation, person(request))
     if request.method == "POST" and form.is_valid():
         try:
             hidden = revealing.show(operation, person=person(request), **form.cleaned_data)
         except TieoutError as error:
             refusal = words(error)
+    refusal = refusal or unsaid(form, "reason")
     context = {"section": "queue", "hidden": hidden, "operation": operation, "form": form, "refusal": refusal}
     return render(request, "review/hidden.html", context | fresh())

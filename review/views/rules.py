@@ -10,7 +10,7 @@ from ledger.rules.errors import TieoutError
 from reconcile.configuration.wrongs import Wrong
 from review import access, rules
 from review.access import people_only
-from review.forms import RulesForm, fresh
+from review.forms import RulesForm, fresh, sent, unsaid
 from review.views.operation import SeeOther, person, words
 
 
@@ -18,8 +18,8 @@ from review.views.operation import SeeOther, person, words
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest) -> HttpResponse:
     """Show the form; say what a text would change; or propose it."""
-    form = RulesForm(request.POST or None, request.FILES or None, initial=fresh())
-    text, refusal, read = "", "", rules.Read()
+    form = RulesForm(sent(request), request.FILES or None, initial=fresh())
+    text, refusal, read = "", unsaid(form), rules.Read()
     wrongs: list[Wrong] = []
     if request.method == "POST" and form.is_valid():
         said = form.cleaned_data

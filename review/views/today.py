@@ -1,5 +1,6 @@
 """The first screen, what has changed since it was last looked at, and the mark that says so."""
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -9,6 +10,7 @@ from ledger.models import Operation, database_now
 from reconcile.models import History, Run
 from review import since
 from review.access import people_only
+from review.forms import NOT_WHOLE
 from review.today import Today
 from review.views.operation import SeeOther, person
 
@@ -40,4 +42,6 @@ def seen(request: HttpRequest) -> HttpResponse:
     until = request.POST.get("until", "")
     if until.isdecimal() and until.isascii() and len(until) < 19:
         since.mark(person(request), int(until))
+    else:
+        messages.error(request, NOT_WHOLE)
     return SeeOther(reverse("home"))

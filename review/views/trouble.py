@@ -27,6 +27,11 @@ def csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "403_csrf.html", {"back": back}, status=403)
 
 
+def malformed(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Refuse what no page sends: a form that breaks off, or has more fields than any has."""
+    return render(request, "400.html", status=400)
+
+
 def broken(request: HttpRequest) -> HttpResponse:
     """Say that something broke, without asking the database; where it or stored rules broke, say so: 503."""
     error = sys.exc_info()[1]

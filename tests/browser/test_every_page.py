@@ -223,7 +223,7 @@ def test_pages_of_ones_own_sign_in(clock: Clock, windows: Windows) -> None:
 def test_refusals_and_troubles(clock: Clock, windows: Windows) -> None:
     look, page = Looker(windows), windows.of(None)
     look.at("403", "nora", "/queue/", says="Not yours to see")
-    for name in ("403_csrf", "429", "500"):
+    for name in ("400", "403_csrf", "429", "500"):
         body = render_to_string(f"{name}.html", {"back": "/", "user": AnonymousUser()})
         page.route("**/trouble/", partial(_answered, body))
         page.goto("/trouble/")
