@@ -116,7 +116,10 @@ class Side:
     def stated(self) -> list[Choice]:
         """What else can be stated of it."""
         by_itself = ("", "As found")
+        sheets = [(name, name) for name in self.told.get("sheets", ())]
+        of_workbook = [Choice("sheet", "Sheet", self.file.get("sheet", ""), [by_itself, *sheets])]
         return [
+            *(of_workbook if len(sheets) > 1 else ()),
             Choice("decimal", "Decimal mark", self.file["decimal"], [by_itself, *MARKS.items()]),
             Choice("days", "Days", self.file["days"], [by_itself, *ORDERS.items()]),
             Choice(
@@ -308,7 +311,12 @@ def stated(comparison: Comparison, said: QueryDict) -> dict[str, dict[str, Any]]
 
 
 def _stated(side: Side, said: QueryDict) -> dict[str, Any]:
-    known = {"decimal": parsed.MARKS, "days": days.ORDERS, "encoding": ENCODINGS}
+    known = {
+        "decimal": parsed.MARKS,
+        "days": days.ORDERS,
+        "encoding": ENCODINGS,
+        "sheet": side.told.get("sheets", ()),
+    }
     stated = {what: said.get(f"{side.side}-{what}", "") for what in keeping.STATED}
     named, found = {}, side.told.get("columns") or {}
     for choice in side.columns:

@@ -70,7 +70,10 @@ class Columns:
 
 
 class HeaderUntold(FileRefused):
-    """What its columns hold cannot be told; `header` are the headings that somebody could name."""
+    """What its columns hold cannot be told; `header` has the headings that somebody could name.
+
+    `sheets` are those of a workbook, where the columns may be on another one.
+    """
 
     type = "header-untold"
     title = "The file's columns cannot be told"
@@ -79,6 +82,7 @@ class HeaderUntold(FileRefused):
         """Keep the headings."""
         super().__init__(detail)
         self.header = tuple(header)
+        self.sheets: tuple[str, ...] = ()
 
 
 def is_header(cells: Sequence[str], named: Mapping[str, str]) -> bool:

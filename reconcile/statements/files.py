@@ -1,23 +1,28 @@
 """A statement's file as rows, by its form; which form it is its content says, never its name."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path, PurePath
 
 from reconcile.histories.files import MARKS, FileRefused
-from reconcile.statements.forms import delimited, json_rows
+from reconcile.statements.forms import delimited, json_rows, workbook
 from reconcile.statements.layouts import Layout
 from reconcile.statements.opening import File, opened
 from reconcile.statements.stating import How
 from reconcile.statements.unlinked import Unlinked
 
 REFUSED = {
-    b"PK\x03\x04": "a workbook or a zip",
     b"\xd0\xcf\x11\xe0": "an old workbook, or one with a password",
     b"%PDF": "a PDF",
     b"\x1f\x8b": "compressed",
 }
-NAMED = {".csv": "CSV", ".tsv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON"}
+NAMED = {
+    ".csv": "CSV",
+    ".tsv": "CSV",
+    ".json": "JSON",
+    ".jsonl": "JSON",
+    ".ndjson": "JSON",
+    ".xlsx": "XLSX",
+}
 """What the end of a name says; only to tell where it is something else."""
 
 
@@ -33,6 +38,8 @@ def look(path: Path | Unlinked, how: How) -> Layout:
 
 
 def _form(file: File) -> Callable[[File], Layout]:
+    if file.head.startswith(b"PK\x03\x04"):
+        return workbook.look
     head = _text(file.head).lstrip("\ufeff \t\r\n")
     for mark, what in (("<", "XML or HTML"), (":20:", "MT940")):
         if head.startswith(mark):
@@ -55,7 +62,6 @@ def _text(head: bytes) -> str:
 def _told(layout: Layout, name: str) -> Layout:
     """Say where a file is something else than its name says."""
     said = NAMED.get(PurePath(name).suffix.lower(), layout.form)
-    if said.split()[0] == layout.form.split()[0]:
-        return layout
-    words = f"{name} is named like {said}, and is {layout.form}: it was read as that."
-    return replace(layout, notes=(words, *layout.notes))
+    if not layout.form.startswith(said):
+        layout.notes.insert(0, f"{name} is named like {said}, and is {layout.form}: it was read as that.")
+    return layout

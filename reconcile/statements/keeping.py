@@ -24,7 +24,7 @@ TASK = "reconcile.tasks.compare"
 TIMEOUT_S = 900
 """How long the queue lets one be worked on; retry must be three times as long, see Q_CLUSTER."""
 SIDES = ("source", "destination")
-STATED = ("encoding", "decimal", "days")
+STATED = ("encoding", "decimal", "days", "sheet")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 AGAIN = timedelta(seconds=30)
 NAME_MAX = 100
@@ -90,7 +90,9 @@ def state(comparison: Comparison, stated: Mapping[str, Mapping[str, Any]], *, co
         now = Comparison.objects.select_for_update().filter(pk=comparison.pk).first()
         if now is None or now.state in Comparison.WORKING:
             return False
-        same = all(now.files[side][name] == value for side in SIDES for name, value in stated[side].items())
+        same = all(
+            now.files[side].get(name) == value for side in SIDES for name, value in stated[side].items()
+        )
         files = {side: now.files[side] | stated[side] for side in SIDES}
         readable = same and all(not now.read.get(side, {}).get("refused", True) for side in SIDES)
         state = Comparison.State

@@ -1,7 +1,7 @@
 """How a file is written, whatever its form, and its rows: what every form gives to those who read on."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -32,5 +32,7 @@ class Layout:
     """In words, where there is one."""
     header_line: int = 0
     """0 where the form needs no header."""
-    notes: tuple[str, ...] = ()
-    """What whoever reads the result has to know of the file, each in a sentence."""
+    notes: list[str] = field(default_factory=list)
+    """What whoever reads the result has to know of the file, each in a sentence; whole once it was read."""
+    sheets: tuple[str, ...] = ()
+    """The sheets that there are, where it is a workbook."""

@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-BOXES = {"encoding": "Encoding", "decimal": "Decimal mark", "days": "Days", "columns": "Columns"}
+BOXES = {
+    "encoding": "Encoding",
+    "decimal": "Decimal mark",
+    "days": "Days",
+    "columns": "Columns",
+    "sheet": "Sheet",
+}
 """What states something on a page."""
 
 
@@ -19,6 +25,8 @@ class How:
     """`point` or `comma`."""
     days: str = ""
     """`dmy` or `mdy`."""
+    sheet: str = ""
+    """The sheet of a workbook; empty: the first one that can be seen."""
 
     on_page: bool = False
     """It is stated in the boxes of a page, not by options of the command."""
@@ -33,6 +41,15 @@ class How:
         if self.on_page:
             return f"Say which it is under {option}."
         return f"Say which it is: {' or '.join(f'{option} {value}' for value in values)}."
+
+    @property
+    def naming_sheet(self) -> str:
+        """Say how to state a sheet."""
+        return (
+            f"Say which one it is under {self.option('sheet')}."
+            if self.on_page
+            else f"Name it: {self.option('sheet')} NAME."
+        )
 
     def naming(self, part: str) -> str:
         """Say how to name the column of a part."""

@@ -81,7 +81,7 @@ def _written(comparison: Comparison, side: str) -> Unlinked:
 
 def _how(comparison: Comparison, side: str) -> How:
     stated = comparison.files[side]
-    return How(side, stated["named"], **{what: stated[what] for what in STATED}, on_page=True)
+    return How(side, stated["named"], **{what: stated.get(what, "") for what in STATED}, on_page=True)
 
 
 def _read(comparison: Comparison, paths: dict[str, Unlinked]) -> None:
@@ -98,11 +98,20 @@ def _previewed(path: Unlinked, how: How) -> dict[str, Any]:
         statement = Statement.opened(path, how)
         lines = list(islice(statement.lines(), PREVIEWED))
     except HeaderUntold as refusal:
-        return {"refused": refusal.detail, "header": [cell.strip()[:100] for cell in refusal.header][:100]}
+        return {
+            "refused": refusal.detail,
+            "header": [cell.strip()[:100] for cell in refusal.header][:100],
+            "sheets": [*refusal.sheets],
+        }
     except FileRefused as refusal:
         return {"refused": refusal.detail, **_headings(path, how)}
     header = [cell[:100] for cell in statement.layout.columns.header[:100]]
-    told = telling.how_read(statement) | {"refused": "", "header": header, "lines": statement.rows}
+    told = telling.how_read(statement) | {
+        "refused": "",
+        "header": header,
+        "lines": statement.rows,
+        "sheets": [*statement.layout.sheets],
+    }
     return told | {"first": [_shown(line) for line in lines]}
 
 

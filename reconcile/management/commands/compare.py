@@ -13,6 +13,7 @@ from ledger.rules.errors import TieoutError
 from reconcile.histories.files import ENCODINGS
 from reconcile.statements import amounts, comparing, days, telling
 from reconcile.statements.columns import PARTS
+from reconcile.statements.keeping import STATED
 from reconcile.statements.reading import Statement
 from reconcile.statements.stating import How
 from reconcile.statements.telling import Compared
@@ -48,6 +49,7 @@ class Command(BaseCommand):
             )
             parser.add_argument(f"--{side}-decimal", choices=list(amounts.MARKS), default="")
             parser.add_argument(f"--{side}-days", choices=days.ORDERS, default="")
+            parser.add_argument(f"--{side}-sheet", default="", metavar="NAME", help="of a workbook")
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -85,7 +87,7 @@ class Command(BaseCommand):
 
 
 def _how(side: str, options: dict[str, Any]) -> How:
-    stated = {what: options[f"{side}_{what}"] for what in ("encoding", "decimal", "days")}
+    stated = {what: options[f"{side}_{what}"] for what in STATED}
     return How(side, options[f"{side}_columns"], **stated)
 
 

@@ -18,6 +18,8 @@ from reconcile.statements.opening import File, lines
 Item = tuple[int, Mapping[str, object], str]
 """Where it stands, its members, and why it cannot be read."""
 
+EXACT = 2**53 - 1
+"""Beyond it, many programs round a whole number that is no text (RFC 8259, section 6)."""
 DEEP = 3
 """How deep members are looked for: `order.customer.name`."""
 
@@ -38,7 +40,7 @@ def look(file: File) -> Layout:
         found,
         partial(_rows, file, encoding, found, by_line=by_line),
         encoding,
-        notes=() if by_line else (f"A line of {file.name} is an item of its list, counted from 1.",),
+        notes=[] if by_line else [f"A line of {file.name} is an item of its list, counted from 1."],
     )
 
 
@@ -89,7 +91,7 @@ def _paths(members: Mapping[str, object], above: str = "") -> Iterator[str]:
 
 def _rows(file: File, encoding: str, found: Columns, *, by_line: bool) -> Iterator[Row]:
     for number, members, why in _items(file, encoding, by_line=by_line):
-        cells, wrong = typed.settled([_cell(at(members, path)) for path in found.header], found)
+        cells, wrong = typed.settled([_cell(at(members, path)) for path in found.header], found, exact=EXACT)
         yield number, cells, why or wrong
 
 

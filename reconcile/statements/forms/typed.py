@@ -2,48 +2,60 @@
 
 from collections.abc import Sequence
 from datetime import date
-from decimal import Decimal
 
-from reconcile.statements.columns import Columns
+from reconcile.statements.columns import PARTS, Columns
 from reconcile.statements.layouts import Cell
 
-NAMES = {"reference": "reference", "currency": "currency", "id": "number"}
-EXACT = 2**53 - 1
-"""Beyond it, many programs round a whole number that is no text (RFC 8259, section 6)."""
+TEXTS = {"reference": "reference", "currency": "currency", "id": "number"}
+"""The parts that are text, and what words call them."""
+SHOWN_MAX = 200
 
 
-class Damaged(ValueError):
-    """A number cannot be taken for text; the words say why."""
+class Flawed(str):
+    """What stands in a cell that cannot be relied on; `why` says what is wrong with it."""
+
+    __slots__ = ("why",)
+    why: str
+
+    def __new__(cls, text: str, why: str) -> "Flawed":
+        """Keep why."""
+        made = super().__new__(cls, text)
+        made.why = why
+        return made
 
 
-def settled(cells: Sequence[Cell], columns: Columns) -> tuple[list[Cell], str]:
-    """Return cells whose reference, currency and number are text, and what is wrong with one of them."""
+def settled(cells: Sequence[Cell], columns: Columns, *, exact: int) -> tuple[list[Cell], str]:
+    """Return cells whose reference, currency and number are text, and what is wrong with one of them.
+
+    Beyond `exact` a form does not keep the digits of a whole number.
+    """
     made, why = list(cells), ""
-    for part, name in NAMES.items():
+    for part in PARTS:
         place = columns.places.get(part, -1)
-        if place < 0 or isinstance(made[place], str):
+        if place < 0:
             continue
-        try:
-            made[place] = as_text(made[place])
-        except Damaged as error:
-            made[place] = shown(made[place])
-            why = why or f"its {name} {error}"
+        if part in TEXTS:
+            made[place] = as_text(made[place], exact=exact)
+        if isinstance(cell := made[place], Flawed):
+            why = why or f"its {TEXTS.get(part, part)} {cell.why}"
     return made, why
 
 
-def as_text(cell: Cell) -> str:
-    """Return a cell as the text that it stands for; Damaged where its digits may be others than they were."""
-    if isinstance(cell, Decimal):
-        if cell != cell.to_integral_value():
-            raise Damaged(f"{shown(cell)} is a number with decimals, no text")
-        if abs(cell) > EXACT:
-            raise Damaged(f"{shown(cell)} is a number of more digits than programs keep: export it as text")
-        return f"{cell:.0f}"
-    return shown(cell)
+def as_text(cell: Cell, *, exact: int) -> str:
+    """Return a cell as the text that it stands for; flawed where it may be another than it was."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, date):
+        return Flawed(cell.isoformat(), f"is a day, {cell.isoformat()}: export it as text")
+    if cell != cell.to_integral_value():
+        return Flawed(shown(cell), f"{shown(cell)} is a number with decimals, no text")
+    if abs(cell) > exact:
+        return Flawed(
+            shown(cell), f"{shown(cell)} is a number of more digits than are kept: export it as text"
+        )
+    return f"{cell:.0f}"
 
 
 def shown(cell: Cell) -> str:
     """Write a cell for people."""
-    if isinstance(cell, date):
-        return cell.isoformat()
-    return f"{cell}"[:200]
+    return str(cell)[:SHOWN_MAX]

@@ -1,0 +1,65 @@
+"""XML as events, a piece at a time: no entity is expanded, and nothing from outside is fetched."""
+
+from collections.abc import Iterator
+from typing import IO, Generic, TypeVar
+from xml.sax import SAXParseException
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.expatreader import DefusedExpatParser
+
+PIECE = 2**16
+Made = TypeVar("Made")
+
+
+class NoXml(ValueError):
+    """It cannot be read as XML; the words say why."""
+
+
+class Maker(ContentHandler, Generic[Made]):
+    """Takes events, and keeps in `made` what it makes of them, until that is taken."""
+
+    def __init__(self) -> None:
+        """Begin with nothing made."""
+        super().__init__()
+        self.made: list[Made] = []
+        self.text: list[str] | None = None
+        """The text that is read, where one is wanted."""
+
+    def begin(self, name: str, attrs: AttributesImpl) -> None:
+        """Take the beginning of an element; its name has no prefix."""
+
+    def end(self, name: str) -> None:
+        """Take the end of an element."""
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
+        """Begin an element."""
+        self.begin(name.rpartition(":")[2], attrs)
+
+    def endElement(self, name: str) -> None:  # noqa: N802
+        """End an element."""
+        self.end(name.rpartition(":")[2])
+
+    def characters(self, content: str) -> None:
+        """Keep text that is wanted."""
+        if self.text is not None:
+            self.text.append(content)
+
+
+def made(maker: Maker[Made], source: IO[bytes]) -> Iterator[Made]:
+    """Yield what a maker makes of a source, as it is read; raises NoXml."""
+    parser = DefusedExpatParser()
+    parser.setContentHandler(maker)
+    try:
+        while piece := source.read(PIECE):
+            parser.feed(piece)
+            yield from maker.made
+            maker.made.clear()
+        parser.close()
+        yield from maker.made
+        maker.made.clear()
+    except SAXParseException as error:
+        raise NoXml(f"line {error.getLineNumber()}: {error.getMessage()}") from None
+    except DefusedXmlException:
+        raise NoXml("it declares entities, which are not expanded here") from None
