@@ -1,4 +1,4 @@
-"""A run's differences as CSV: what page and command show, row by row, for a spreadsheet."""
+"""A run's differences as a table: what page and command show, row by row, for a spreadsheet."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -11,7 +11,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run
-from reconcile.tables import ROWS, About
+from reconcile.tables import ROWS, About, Table
 from reconcile.tying import SIDES, amount_text
 
 COLUMNS = (
@@ -33,8 +33,8 @@ COLUMNS = (
 )
 
 
-def csv_of(run: Run, *, author: str, now: datetime) -> Iterator[str]:
-    """Yield a finished run's findings as CSV, some hundred rows at a time, in the order of its JSON.
+def table(run: Run, *, author: str, now: datetime) -> Table:
+    """Return a finished run's findings as a table, read some hundred at a time, in the order of its JSON.
 
     `now`: as of when it is told what is waived.
     """
@@ -52,7 +52,13 @@ def csv_of(run: Run, *, author: str, now: datetime) -> Iterator[str]:
     )
     by = {finding.pk: waiver for finding, waiver in waived}
     found = (_row(run, finding, by.get(finding.pk)) for finding in rows.iterator(ROWS))
-    return tables.written(about, COLUMNS, chain(found, map(_reversed, run.reversed)))
+    return Table(about, COLUMNS, chain(found, map(_reversed, run.reversed)))
+
+
+def document(run: Run, *, now: datetime) -> Iterator[str]:
+    """Yield what `reconcile --json` prints of a finished run, some hundred findings at a time."""
+    found = findings.stored(run).iterator(ROWS)
+    return tables.joined(reports.head(run, waivers.waived(run, now)), map(reports.finding_shown, found))
 
 
 def _tie_out(tie: Mapping[str, Any], currencies: Iterable[str]) -> Iterator[tuple[str, object]]:

@@ -38,8 +38,13 @@ def document(run: Run, findings: Sequence[Finding], *, now: datetime) -> dict[st
 
     `now`: as of when it is told what is waived.
     """
-    waived = waivers.waived(run, now, found=findings)
-    return {**books(run, findings), "tie_out": tie_out(run, waived), "reversed": run.reversed}
+    told = head(run, waivers.waived(run, now, found=findings))
+    return {**told, "findings": [finding_shown(finding) for finding in findings]}
+
+
+def head(run: Run, waived: waivers.Waived) -> dict[str, Any]:
+    """Return what a run comes to, and its tie-out, before its findings."""
+    return {**figures(run), "tie_out": tie_out(run, waived), "reversed": run.reversed}
 
 
 def books(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:

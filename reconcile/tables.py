@@ -1,15 +1,20 @@
-"""Every CSV that leaves Tieout: first where it comes from, then the rows, for a spreadsheet (RFC 4180).
+"""Every table that leaves Tieout, as CSV (RFC 4180), XLSX and JSON: first where it comes from, then the rows.
 
-Text is quoted, references and ids too; numbers are not. A spreadsheet would take text that begins like a
-formula for one, so such text has an apostrophe before it; a negative number is a number.
+In CSV text is quoted, references and ids too; numbers are not. A spreadsheet would take text that begins like
+a formula for one, so such text has an apostrophe before it; a negative number is a number.
 """
 
 import csv
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
 from io import StringIO
 from itertools import islice
+
+from reconcile import workbooks
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 ROWS = 500
@@ -54,12 +59,53 @@ class About:
         yield ()
 
 
-def written(about: About, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield a table as CSV, part by part: where it comes from, an empty line, heads and rows."""
-    yield MARK + _lines([*about.rows(), columns])
-    left = iter(rows)
+class Form(StrEnum):
+    """A form in which a table leaves."""
+
+    CSV = "csv"
+    XLSX = "xlsx"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under their columns, and where they come from; read once, part by part."""
+
+    about: About
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+
+    def written(self, form: Form) -> Iterator[str] | Iterator[bytes]:
+        """Yield it in one of its forms, part by part."""
+        match form:
+            case Form.CSV:
+                return self.csv()
+            case Form.XLSX:
+                return workbooks.written(self.about.rows(), self.columns, self.rows)
+            case Form.JSON:
+                return self.json()
+
+    def csv(self) -> Iterator[str]:
+        """Yield it as CSV: where it comes from, an empty line, heads and rows."""
+        yield MARK + _lines([*self.about.rows(), self.columns])
+        left = iter(self.rows)
+        while part := list(islice(left, ROWS)):
+            yield _lines(part)
+
+    def json(self) -> Iterator[str]:
+        """Yield it as JSON: `about`, and a member of `rows` for each; amounts are text, times in UTC."""
+        named = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+        return joined({"about": self.about.document}, named, "rows")
+
+
+def joined(head: Mapping[str, object], rows: Iterable[object], name: str = "findings") -> Iterator[str]:
+    """Yield one JSON object, part by part: the members of `head`, then the rows under a name."""
+    yield f"{_json(head).removesuffix('}')}, {_json(name)}: ["
+    left, before = iter(rows), ""
     while part := list(islice(left, ROWS)):
-        yield _lines(part)
+        yield before + ", ".join(map(_json, part))
+        before = ", "
+    yield "]}"
 
 
 def guarded(text: str) -> str:
@@ -79,6 +125,17 @@ def _cell(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return guarded(value) if isinstance(value, str) else value
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    """Return what JSON has no word for as text."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def _instant(at: datetime) -> str:

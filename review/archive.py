@@ -68,7 +68,7 @@ def _files(sample: Sample, person: User) -> Iterator[tuple[str, str]]:
     }
     yield "README.txt", README.format(**told)
     yield "sample.json", sample_page.written(sample)
-    yield "sample.csv", "".join(sample_page.table(sample, person))
+    yield "sample.csv", "".join(sample_page.table(sample, person).csv())
     for style in ("console.css", "print.css"):
         with open(str(finders.find(style)), encoding="utf-8") as file:
             yield f"packs/{style}", file.read()

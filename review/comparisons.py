@@ -11,14 +11,13 @@ from django.contrib.auth.models import User
 from django.http import QueryDict
 
 from ledger.rules.money import DECIMALS
-from reconcile import tables
 from reconcile.classes import ItemClass
 from reconcile.histories.files import ENCODINGS
 from reconcile.models import Comparison, Piece
 from reconcile.statements import amounts as parsed
 from reconcile.statements import days, keeping, telling
 from reconcile.statements.columns import PARTS
-from reconcile.tables import About
+from reconcile.tables import About, Table
 from review import amounts
 from review.tie_out import Group, groups
 
@@ -275,8 +274,8 @@ def document(comparison: Comparison) -> Iterator[str]:
     return telling.document(head, found(comparison))
 
 
-def table(comparison: Comparison, *, author: str) -> Iterator[str]:
-    """Yield the differences as CSV, some hundred rows at a time."""
+def table(comparison: Comparison, *, author: str) -> Table:
+    """Return the differences as a table, read some hundred at a time."""
     files, report = comparison.report["files"], comparison.report
     about = About(
         what=f"Differences of {files['source']['name']} and {files['destination']['name']}",
@@ -289,7 +288,7 @@ def table(comparison: Comparison, *, author: str) -> Iterator[str]:
         totals={f"unexplained {currency}": amount for currency, amount in report["residual"].items()},
         more={f"sha256 {side}": files[side]["sha256"] for side in keeping.SIDES},
     )
-    return tables.written(about, COLUMNS, (_row(one) for one in found(comparison)))
+    return Table(about, COLUMNS, (_row(one) for one in found(comparison)))
 
 
 def _row(told: dict[str, Any]) -> tuple[object, ...]:

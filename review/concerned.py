@@ -199,8 +199,8 @@ def _gone(one: Operation, records: Mapping[str, Any], now: Iterable[Mapping[str,
     return Gone(number, one.amount, left, several.sent(record), one.finished_at)
 
 
-def table(report: Report, *, author: str) -> Iterator[str]:
-    """Yield the report as CSV."""
+def table(report: Report, *, author: str) -> tables.Table:
+    """Return the report as a table."""
     about = tables.About(
         what="Whom reversed duplicates concerned",
         asked=f"reversed from {report.first} to {report.last}, both days included, {zone()}",
@@ -210,7 +210,7 @@ def table(report: Report, *, author: str) -> Iterator[str]:
         totals={f"reversed {cur}": amount_text(amount, cur) for cur, amount in report.sums.items()},
         more={"complete": f"no: the first {len(report.lines)}" if report.more else "yes"},
     )
-    return tables.written(about, COLUMNS, map(_row, report.lines))
+    return tables.Table(about, COLUMNS, map(_row, report.lines))
 
 
 def _row(line: Line) -> tuple[object, ...]:

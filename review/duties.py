@@ -179,8 +179,8 @@ def _count(pairs: dict[tuple[str, str], int], agreed: QuerySet[Any, tuple[str, .
         pairs[checker, maker] += count
 
 
-def table(report: Report, *, author: str) -> Iterator[str]:
-    """Yield the report as CSV."""
+def table(report: Report, *, author: str) -> tables.Table:
+    """Return the report as a table."""
     about = tables.About(
         what="Segregation of duties: who could, and who did",
         asked=f"from {report.begins.isoformat()} up to {report.ends.isoformat()}; roles as they are now",
@@ -199,4 +199,4 @@ def table(report: Report, *, author: str) -> Iterator[str]:
         )
         for line in report.lines
     )
-    return tables.written(about, COLUMNS, rows)
+    return tables.Table(about, COLUMNS, rows)

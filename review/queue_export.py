@@ -1,15 +1,13 @@
-"""The queue as it was filtered, to keep: as CSV and as JSON, with where it comes from in front."""
+"""The queue as it was filtered, to keep: as a table, with where it comes from in front."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from ledger.rules import money
 from reconcile import tables
 from review.choices import Chip
-from review.evidence.parts import plain
 from review.queue import Queue
 from review.row import Row, listed
 
@@ -45,27 +43,17 @@ class Kept:
     more: bool
     about: tables.About
 
-    def csv(self) -> Iterator[str]:
-        """Yield it as CSV."""
-        return tables.written(self.about, COLUMNS, (tuple(row.values()) for row in self._told()))
+    @property
+    def table(self) -> tables.Table:
+        """Return it as a table."""
+        return tables.Table(self.about, COLUMNS, self._told())
 
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON has it; amounts are text."""
-        rows = [{name: plain(value) for name, value in row.items()} for row in self._told()]
-        return {"about": self.about.document, "rows": rows}
-
-    def _told(self) -> Iterator[dict[str, Any]]:
+    def _told(self) -> Iterator[tuple[object, ...]]:
         for row in self.rows:
             one = row.operation
             key, uid = (one.key, str(one.uid)) if one is not None else ("", "")
             told = (row.badge.words, row.name, row.noun, key, *_exact(row), row.currency, row.found, row.age)
-            yield dict(
-                zip(
-                    COLUMNS,
-                    (*told, row.due_at, row.late, row.owner, row.next, uid, row.rests_until),
-                    strict=True,
-                )
-            )
+            yield (*told, row.due_at, row.late, row.owner, row.next, uid, row.rests_until)
 
 
 def kept(queue: Queue, now: datetime, *, author: str, chips: list[Chip]) -> Kept:

@@ -1,7 +1,6 @@
 """Samples as people read them: the list, one of them, and its table."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -183,8 +182,8 @@ def written(sample: Sample) -> str:
     return json.dumps(document(sample), indent=2, ensure_ascii=False)
 
 
-def table(sample: Sample, person: User) -> Iterator[str]:
-    """Yield what was drawn as CSV, in its order, as the operations stand now."""
+def table(sample: Sample, person: User) -> tables.Table:
+    """Return what was drawn as a table, in its order, as the operations stand now."""
     about = tables.About(
         what=f"Sample {sample.uid}, drawn by {sample.drawn_by} at {_instant(sample.drawn_at)}",
         asked=said(Population.stored(sample.population)),
@@ -200,7 +199,7 @@ def table(sample: Sample, person: User) -> Iterator[str]:
         },
     )
     known = _operations(sample)
-    return tables.written(
+    return tables.Table(
         about, COLUMNS, (_row(place, item, known) for place, item in enumerate(sample.items, 1))
     )
 

@@ -1,4 +1,4 @@
-"""The trail as it was searched, to keep: as CSV and as JSON, with where it comes from in front."""
+"""The trail as it was searched, to keep: as a table and as JSON, with where it comes from in front."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -41,10 +41,10 @@ def about(page: trail_page.Page, *, author: str, now: datetime) -> tables.About:
     )
 
 
-def csv_of(page: trail_page.Page, *, author: str, now: datetime) -> Iterator[str]:
-    """Yield the events as CSV, the latest first."""
+def table(page: trail_page.Page, *, author: str, now: datetime) -> tables.Table:
+    """Return the events as a table, the latest first."""
     rows = (tuple(row.values()) for row in _rows(page))
-    return tables.written(about(page, author=author, now=now), COLUMNS, rows)
+    return tables.Table(about(page, author=author, now=now), COLUMNS, rows)
 
 
 def document(page: trail_page.Page, *, author: str, now: datetime) -> dict[str, Any]:

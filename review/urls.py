@@ -1,7 +1,11 @@
 """The addresses of the screens."""
 
-from django.urls import path
+from collections.abc import Callable
 
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path
+
+from reconcile.tables import Form
 from review.views import (
     access_review,
     approvals,
@@ -36,13 +40,21 @@ from review.views import (
     you,
 )
 
+Given = Callable[..., HttpResponseBase]
+
+
+def as_files(route: str, view: Given, name: str, *forms: Form) -> list[URLPattern]:
+    """Return where a table is given in some forms: `queue.csv` as `queue-csv`."""
+    return [path(f"{route}.{form}", view, {"form": form}, name=f"{name}-{form}") for form in forms]
+
+
+CSV, XLSX, JSON = Form
 urlpatterns = [
     path("", today.show, name="home"),
     path("since/", today.changes, name="since"),
     path("seen/", today.seen, name="seen"),
     path("queue/", queue.show, name="queue"),
-    path("queue.csv", queue.table, name="queue-csv"),
-    path("queue.json", queue.document, name="queue-json"),
+    *as_files("queue", queue.table, "queue", CSV, XLSX, JSON),
     path("find/", find.show, name="find"),
     path("operations/<uuid:uid>/", operation.show, name="operation"),
     path("operations/<uuid:uid>/check/", operation.check, name="operation-check"),
@@ -88,31 +100,31 @@ urlpatterns = [
     path("accounts/security/sessions/<int:pk>/end/", security.end, name="session-end"),
     path("register/", register.show, name="register"),
     path("trail/", trail.index, name="trail"),
-    path("trail.csv", trail.table, name="trail-csv"),
+    *as_files("trail", trail.table, "trail", CSV, XLSX),
     path("trail.json", trail.document, name="trail-json"),
     path("samples/", samples.index, name="samples"),
     path("samples/<uuid:uid>/", samples.show, name="sample"),
     path("samples/<uuid:uid>.json", samples.document, name="sample-json"),
-    path("samples/<uuid:uid>.csv", samples.table, name="sample-csv"),
+    *as_files("samples/<uuid:uid>", samples.table, "sample", CSV, XLSX),
     path("samples/<uuid:uid>.zip", samples.packs, name="sample-zip"),
     path("access/", access_review.show, name="access"),
     path("access/auditors/", access_review.give, name="auditor"),
     path("access/auditors/<int:pk>/", access_review.end, name="auditor-end"),
     path("access/duties/", access_review.month, name="duties"),
-    path("access/duties.csv", access_review.table, name="duties-csv"),
+    *as_files("access/duties", access_review.table, "duties", CSV, XLSX, JSON),
     path("you/", you.show, name="you"),
     path("compare/", comparing.show, name="compare"),
     path("compare/columns/", comparing.state, name="compare-state"),
     path("compare/example/", comparing.example, name="compare-example"),
     path("compare/forget/", comparing.forget, name="compare-forget"),
-    path("compare.csv", comparing.table, name="compare-csv"),
+    *as_files("compare", comparing.table, "compare", CSV, XLSX),
     path("compare.json", comparing.document, name="compare-json"),
     path("you/digest/", you.digest, name="you-digest"),
     path("notices/", notices.index, name="notices"),
     path("notices/read/", notices.read, name="notices-read"),
     path("runs/", runs.index, name="runs"),
     path("runs/reversed/", concerned.show, name="concerned"),
-    path("runs/reversed.csv", concerned.table, name="concerned-csv"),
+    *as_files("runs/reversed", concerned.table, "concerned", CSV, XLSX, JSON),
     path("runs/histories/", histories.index, name="histories"),
     path("runs/histories/<uuid:uid>/", histories.show, name="repeat"),
     path("runs/histories/<uuid:uid>/check/", histories.check, name="repeat-check"),
@@ -120,6 +132,6 @@ urlpatterns = [
     path("runs/<uuid:uid>/differences/<int:pk>/", differences.show, name="difference"),
     path("runs/<uuid:uid>/stop/", runs.stop, name="run-stop"),
     path("runs/plans/<slug:name>/run/", runs.start, name="plan-run"),
-    path("runs/<uuid:uid>.csv", runs.table, name="run-csv"),
+    *as_files("runs/<uuid:uid>", runs.table, "run", CSV, XLSX),
     path("runs/<uuid:uid>.json", runs.document, name="run-json"),
 ]

@@ -14,7 +14,8 @@ BEGIN
         WHERE p.id = NEW.plan_id
     ) AS told
     WHERE c.name = 'mail'
-    ORDER BY told.address;
+    ORDER BY told.address
+    ON CONFLICT (about, address) WHERE address <> '' DO NOTHING;
     RETURN NULL;
 END $$;
 CREATE TRIGGER run_reported AFTER UPDATE OF state ON reconcile_run FOR EACH ROW

@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -11,11 +11,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from reconcile.proposals import limits
+from reconcile.tables import Form
 from review import access, access_review, auditing, duties
 from review.access import people_only
 from review.forms import ReasonForm, TermForm, fresh, sent, taken, unsaid
 from review.models import AuditorTerm
 from review.proving import to_prove
+from review.views.files import given
 from review.views.operation import SeeOther, person, words
 
 PROPOSED = "Proposed. It waits for an approver, under Approvals."
@@ -86,13 +88,10 @@ def month(request: HttpRequest) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest) -> HttpResponseBase:
-    """Give the same as CSV."""
+def table(request: HttpRequest, form: Form) -> HttpResponseBase:
+    """Give the same as a file."""
     report = duties.read(request.GET.get("month", ""))
-    rows = duties.table(report, author=person(request).get_username())
-    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="duties-{report.value}.csv"'
-    return response
+    return given(duties.table(report, author=person(request).get_username()), f"duties-{report.value}", form)
 
 
 def _reviewed(request: HttpRequest, form: ReasonForm) -> str:

@@ -11,9 +11,11 @@ from ledger.models import database_now
 from reconcile.histories.files import FileRefused
 from reconcile.models import Comparison
 from reconcile.statements import keeping
+from reconcile.tables import Form
 from review import comparisons
 from review.access import people_only
 from review.comparisons import Reading
+from review.views.files import given
 from review.views.operation import SeeOther, person
 
 
@@ -69,13 +71,9 @@ def forget(request: HttpRequest) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest) -> HttpResponseBase:
-    """Give the differences as CSV."""
-    author = request.user.get_username()
-    pieces = comparisons.table(_done(request), author=author)
-    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="differences.csv"'
-    return response
+def table(request: HttpRequest, form: Form) -> HttpResponseBase:
+    """Give the differences as a file."""
+    return given(comparisons.table(_done(request), author=request.user.get_username()), "differences", form)
 
 
 @people_only

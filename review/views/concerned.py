@@ -1,12 +1,14 @@
-"""Whom reversed duplicates concerned, as a page and as CSV."""
+"""Whom reversed duplicates concerned, as a page and as a table."""
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from reconcile.tables import Form
 from review import concerned
 from review.access import people_only
+from review.views.files import given
 from review.views.operation import person
 
 
@@ -22,14 +24,11 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest) -> HttpResponseBase:
-    """Give the same as CSV."""
+def table(request: HttpRequest, form: Form) -> HttpResponseBase:
+    """Give the same as a file."""
     report = _read(request, concerned.MOST)
     rows = concerned.table(report, author=person(request).get_username())
-    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
-    name = f"reversed-{report.first}-{report.last}.csv"
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return given(rows, f"reversed-{report.first}-{report.last}", form)
 
 
 def _read(request: HttpRequest, most: int) -> concerned.Report:

@@ -4,12 +4,13 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
+from reconcile.tables import Form
 from review import (
     access,
     choices,
@@ -26,6 +27,7 @@ from review.access import people_only
 from review.counting import counts
 from review.cursors import Cursor
 from review.queue import Queue
+from review.views.files import given
 from review.views.operation import UNCHANGED, wants_fragment
 
 WITH_REPEATS = ("open", "person")
@@ -46,18 +48,9 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest) -> HttpResponseBase:
-    """Give the rows of an address as CSV."""
-    response = StreamingHttpResponse(_kept(request).csv(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="queue.csv"'
-    return response
-
-
-@people_only
-@require_safe
-def document(request: HttpRequest) -> HttpResponse:
-    """Give the same as JSON."""
-    return JsonResponse(_kept(request).document())
+def table(request: HttpRequest, form: Form) -> HttpResponseBase:
+    """Give the rows of an address as a file."""
+    return given(_kept(request).table, "queue", form)
 
 
 def _rows(request: HttpRequest, queue: Queue, now: datetime) -> dict[str, Any]:

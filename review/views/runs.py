@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.db.models import Count, Sum
 from django.db.models.functions import Abs
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
@@ -15,12 +15,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from ledger.models import Pause, database_now
 from ledger.rules import actors
 from ledger.rules.errors import TieoutError
-from reconcile import asking, exports, findings, leasing, reports
+from reconcile import asking, exports, leasing, reports
 from reconcile.models import Finding, Plan, Run
+from reconcile.tables import Form
 from review import access, amounts, due_times, expected, wording
 from review.access import people_only
 from review.forms import ReasonForm, taken
 from review.runs import Reading, stamp, window
+from review.views.files import given
 from review.views.operation import SeeOther, person, words
 
 PAGE = 50
@@ -148,17 +150,13 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
-    """Give a run's differences as CSV, from the same snapshot."""
+def table(request: HttpRequest, uid: uuid.UUID, form: Form) -> HttpResponseBase:
+    """Give a run's differences as a file, from the same snapshot."""
     run = _run(uid)
     if run.state != Run.State.DONE:
         return _not_whole()
-    response = StreamingHttpResponse(
-        exports.csv_of(run, author=person(request).get_username(), now=database_now()),
-        content_type="text/csv; charset=utf-8",
-    )
-    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}-{run.plan.name}.csv"'
-    return response
+    rows = exports.table(run, author=person(request).get_username(), now=database_now())
+    return given(rows, f"run-{run.pk}-{run.plan.name}", form)
 
 
 @people_only
@@ -168,7 +166,8 @@ def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     run = _run(uid)
     if run.state != Run.State.DONE:
         return _not_whole()
-    return JsonResponse(reports.document(run, list(findings.stored(run)), now=database_now()))
+    pieces = exports.document(run, now=database_now())
+    return StreamingHttpResponse(pieces, content_type="application/json")
 
 
 def _run(uid: uuid.UUID) -> Run:

@@ -12,10 +12,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from ledger.models import database_now
 from ledger.rules.errors import TieoutError
+from reconcile.tables import Form
 from review import access, archive, sample_page, sampling
 from review.access import people_only
 from review.forms import DrawForm, fresh
 from review.models import Sample
+from review.views.files import given
 from review.views.operation import SeeOther, person, words
 
 
@@ -74,10 +76,9 @@ def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
-    """Give what was drawn as CSV."""
-    rows = sample_page.table(_found(uid), person(request))
-    return _attached(StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8"), f"sample-{uid}.csv")
+def table(request: HttpRequest, uid: uuid.UUID, form: Form) -> HttpResponseBase:
+    """Give what was drawn as a file."""
+    return given(sample_page.table(_found(uid), person(request)), f"sample-{uid}", form)
 
 
 @people_only

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import database_now
+from reconcile.tables import Form
 from review import trail, trail_export, trail_page
 from review.access import people_only
 from review.trail_filter import Chosen
+from review.views.files import given
 from review.views.operation import person
 
 
@@ -25,12 +27,9 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @people_only
 @require_safe
-def table(request: HttpRequest) -> HttpResponseBase:
-    """Give what was searched for as CSV."""
-    rows = trail_export.csv_of(**_kept(request))
-    response = StreamingHttpResponse(rows, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="trail.csv"'
-    return response
+def table(request: HttpRequest, form: Form) -> HttpResponseBase:
+    """Give what was searched for as a file."""
+    return given(trail_export.table(**_kept(request)), "trail", form)
 
 
 @people_only

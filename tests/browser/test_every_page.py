@@ -112,7 +112,7 @@ def test_every_address_that_shows_a_page_is_looked_at() -> None:
     shown = {
         route
         for route, door in DOORS.items()
-        if door.shows and not re.search(r"\.(csv|json|zip|toml)$", route)
+        if door.shows and not re.search(r"\.(csv|xlsx|json|zip|toml)$", route)
     }
     looked = [route for pages in LOOKED_AT.values() for route in pages.values()]
     assert sorted(looked) == sorted(shown - NO_PAGE - TO_COME)

@@ -1,6 +1,7 @@
 """Whose a row is, on the pages: taken from the queue, filtered by, put off, handed over; and remarks."""
 
 import html
+import json
 import re
 import uuid
 from collections.abc import Mapping
@@ -94,7 +95,7 @@ def test_what_is_snoozed_stands_in_every_total_and_is_counted_beside_it(durban: 
     assert "Send all 2 again…" in line
     (address,) = re.findall(r'<a href="([^"]+)">It is absent<', groups)
     assert page(ann, html.unescape(address)).count('class="q-key"') == 3
-    kept = ann.get("/queue.json?view=person").json()
+    kept = json.loads(ann.get("/queue.json?view=person").getvalue())
     about = kept["about"]
     assert (about["count"], about["totals"], about["snoozed"][:2]) == (3, {"ZAR": "300.00"}, "1 ")
     assert [row["key"] for row in kept["rows"] if row["snoozed_until"]] == [held[0].key]

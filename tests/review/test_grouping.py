@@ -1,5 +1,6 @@
 """The queue by cause and destination: one decision a line, and together exactly the list."""
 
+import json
 import re
 from pathlib import Path
 
@@ -31,12 +32,12 @@ def test_the_groups_add_up_to_the_list_and_each_leads_to_its_own(durban: stories
     durban.every_state()
     ann = browser_of("ann")
     for view in ("view=open", "view=person&currency=ZAR", "view=late", "view=person&text=umgeni"):
-        rows = ann.get(f"/queue.json?{view}").json()
+        rows = json.loads(ann.get(f"/queue.json?{view}").getvalue())
         shown = lines(ann, f"{view}&group=cause")
         waiting = sum(row["state"] in ("Waiting", "In progress") for row in rows["rows"])
         assert sum(count for _, count, _ in shown.values()) == len(rows["rows"]) - waiting > 0, view
         for cause, (address, count, money) in shown.items():
-            own = ann.get(f"/queue.json?{address}").json()["about"]
+            own = json.loads(ann.get(f"/queue.json?{address}").getvalue())["about"]
             assert own["count"] == count, cause
             sums = {f"{total}{currency}" for currency, total in own["totals"].items()} or {"–"}
             assert set(re.sub(r"\s", "", money).split("<br>")) == sums, cause

@@ -96,7 +96,7 @@ def test_60_command_page_csv_and_json_say_the_same(listed: Books) -> None:
     ]
     command = json.loads(here("invoices", "--json").stdout)
     run = Run.objects.get()
-    assert browser_of("vic").get(f"/runs/{run.uid}.json").json() == command
+    assert json.loads(browser_of("vic").get(f"/runs/{run.uid}.json").getvalue()) == command
     rows = exported(run)
     assert [(row["class"], row["reference"], row["why"]) for row in rows] == [
         (found["class"], found["reference"] or "", found["why"]) for found in command["findings"]
@@ -313,7 +313,7 @@ def test_what_another_type_made_is_said_with_its_type_and_a_link(listed: Books, 
         key_of("900"): said,
         key_of("901"): nobodys,
     }
-    told = browser_of("vic").get(f"/runs/{run.uid}.json").json()["findings"]
+    told = json.loads(browser_of("vic").get(f"/runs/{run.uid}.json").getvalue())["findings"]
     other = {"id": str(operation.uid), "type": "invoice.issue", "key": key_of("900"), "state": "running"}
     assert [(each["why"], each["elsewhere"]) for each in told] == [(nobodys, [other]), (nobodys, [])]
     assert said in here("invoices").stdout

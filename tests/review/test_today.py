@@ -1,5 +1,6 @@
 """The first screen: what ran, what waits, what has changed; each number leads to its list."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -248,7 +249,7 @@ def test_what_is_at_risk_now_is_added_up_to_its_end_off_an_index(
         page = today("ann")
     (added,) = [one["sql"] for one in asked if 'SUM("review_item"."at_risk")' in one["sql"]]
     (now,) = re.findall(r"At risk now, of what waits for a decision: <a [^>]+>([^<]+)</a>", page)
-    sums = browser_of("ann").get("/queue.json?view=person").json()["about"]["totals"]
+    sums = json.loads(browser_of("ann").get("/queue.json?view=person").getvalue())["about"]["totals"]
     assert Decimal(now[4:].replace(" ", "")) == Decimal(sums["ZAR"]) > 0, now
     assert "All 2+ items" in page
     durban.clock.database.as_superuser("SET session_replication_role = replica", "DELETE FROM review_item")
