@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands, load_command_class
 
 from config import environment
 from config.environment import ROOT
@@ -207,3 +208,11 @@ def test_the_address_for_links_is_scheme_and_host_and_else_this_machine(refusal:
     )
     assert show("s.PUBLIC_URL", PORT="8001", **GIVEN) == "'http://localhost:8001'"
     assert "PUBLIC_URL 'tieout.example.com' is no origin." in refusal(PUBLIC_URL="tieout.example.com")
+
+
+def test_no_command_of_ours_loads_every_page_to_check_it_first() -> None:
+    """A cron job begins at half the processor time; `manage.py check` checks."""
+    ours = [(app, name) for name, app in get_commands().items() if app in ("ledger", "reconcile", "review")]
+    assert len(ours) > 10
+    checked = [name for app, name in ours if load_command_class(app, name).requires_system_checks]
+    assert checked == []

@@ -25,6 +25,7 @@ class Command(BaseCommand):
         "tried only where the destination says drills = true. Exit status: 0 all holds, 1 something does "
         "not, 2 not all was checked."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the destination, a type of it, and the double that plays it."""

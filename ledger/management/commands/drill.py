@@ -26,6 +26,7 @@ class Command(BaseCommand):
         "Try at the destination itself what each contract promises; the destination must say drills = true. "
         "Exit status: 0 all held, 1 a promise did not hold, 2 it could not be carried out."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the types, and how to answer."""

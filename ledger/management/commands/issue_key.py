@@ -22,6 +22,7 @@ class Command(BaseCommand):
     """Issue an API token to an automation."""
 
     help = "Make an API token for an automation: printed once, alone on standard output, and stored hashed."
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the automation's name, and what its token is for."""

@@ -16,6 +16,7 @@ class Command(BaseCommand):
     """Resume a paused destination."""
 
     help = "Let a paused destination be used again: what waits for it goes on."
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the destination's name and the reason for the trail."""

@@ -17,6 +17,7 @@ class Command(BaseCommand):
     """Revoke an automation's API tokens."""
 
     help = "End every living API token of an automation, also one that a rotation has left for a while."
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the automation's name."""

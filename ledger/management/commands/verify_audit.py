@@ -23,6 +23,7 @@ class Command(BaseCommand):
         "Seal what is settled, then prove that no event was changed or removed up to the last seal. "
         "Exit status: 0 whole, 1 not whole, 2 it could not be carried out."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take where to write an export, and the heads that were kept elsewhere."""

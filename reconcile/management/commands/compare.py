@@ -32,6 +32,7 @@ class Command(BaseCommand):
         " Exit status: 0 nothing found, 1 differences or a residual, 2 not carried out. docs/compare.md"
         " explains it."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take both files, and how each is read where the file itself does not tell."""

@@ -25,6 +25,7 @@ class Command(BaseCommand):
         "Make destinations, operation types, automations and plans as a TOML file says. "
         "docs/configuration.md explains it."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the file, and whether to look only."""

@@ -29,6 +29,7 @@ class Command(BaseCommand):
         " Exit status: 0 nothing found, 1 triggers to look up or bad rows, 2 nothing taken in."
         " docs/histories.md explains it."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the file, whose runs it holds, and how it is read."""

@@ -20,6 +20,7 @@ class Command(BaseCommand):
     """Make and change people's accounts."""
 
     help = "Make a person with roles, change roles, give a new password, reset a second factor, or end it."
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Take the name, and what is to be done."""
