@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from reconcile.histories.files import MARKS, FileRefused
-from reconcile.statements.forms import delimited, json_rows, workbook
+from reconcile.statements.forms import camt, delimited, json_rows, workbook
 from reconcile.statements.layouts import Layout
 from reconcile.statements.opening import File, opened
 from reconcile.statements.stating import How
@@ -22,6 +22,7 @@ NAMED = {
     ".jsonl": "JSON",
     ".ndjson": "JSON",
     ".xlsx": "XLSX",
+    ".xml": "camt",
 }
 """What the end of a name says; only to tell where it is something else."""
 
@@ -41,11 +42,10 @@ def _form(file: File) -> Callable[[File], Layout]:
     if file.head.startswith(b"PK\x03\x04"):
         return workbook.look
     head = _text(file.head).lstrip("\ufeff \t\r\n")
-    for mark, what in (("<", "XML or HTML"), (":20:", "MT940")):
-        if head.startswith(mark):
-            raise FileRefused(
-                f"{file.name} is {what}, which is not read here. Save or export it as CSV (UTF-8)."
-            )
+    if head.startswith("<"):
+        return camt.look
+    if head.startswith(":20:"):
+        raise FileRefused(f"{file.name} is MT940, which is not read here. Save or export it as CSV (UTF-8).")
     if head.startswith(("{", "[")):
         return json_rows.look
     return delimited.look

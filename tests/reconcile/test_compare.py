@@ -156,7 +156,7 @@ def test_63_amounts_encodings_and_headers_are_read_right(
         (HEAD + '1,1,ZAR\n2,"1,ZAR\n', "Line 3 of shop.csv is no CSV"),
         ((HEAD + "Müller,1,ZAR\n").encode("cp1252"), "such as cp1252"),
         ((HEAD + "1,1,ZAR\n").encode("utf-16-le"), "--source-encoding utf-16-le"),
-        (b"PK\x03\x04rest", "a workbook or a zip"),
+        (b"PK\x03\x04rest", "shop.csv cannot be read as a workbook"),
         ("order id,reference,amount,currency\n1,1,1,ZAR\n", 'could be each of "order id", "reference"'),
         ("reference,amount\n1,1\n", "Which column holds the currency cannot be told"),
         ("what,ever\n1,1\n", "--source-columns reference=…"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.databases import Database
+from tests.reconcile.bank_statements import camt, entry, ids
 from tests.reconcile.exports import HEAD, Files, counts
 from tests.reconcile.workbooks import HEADER, with_parts, workbook
 
@@ -151,3 +152,54 @@ def test_a_workbook_that_could_do_harm_is_not_opened(compare: Files) -> None:
     }
     for words, content in refused.items():
         assert words in compare(content, name="shop.xlsx")["refused"], words
+
+
+def test_66_camt_signs_and_batches_are_proved_by_its_balances(compare: Files) -> None:
+    """A credit, a batch of two, a batch without amounts, a reversal of a credit, a debit that waits."""
+    source = camt(
+        entry("50.00", "CRDT", ids("A")),
+        entry("30.00", "CRDT", ids("B", "20.00"), ids("C", "10.00")),
+        entry("8.00", "CRDT", ids("D"), ids("E"), bank="BATCH"),
+        entry("50.00", "DBIT", ids("F"), reversal=True),
+        entry("1.00", "DBIT", ids("NOTPROVIDED"), bank="FEE"),
+        entry("9.00", "DBIT", ids("G"), status="<Sts><Cd>PDNG</Cd></Sts>"),
+        entry("7.00", "CRDT", ids("H", "5.00"), ids("I", "1.00")),
+        closing="144.00",
+    )
+    books = "reference,amount,currency\nA,50,EUR\nB,20,EUR\nC,10,EUR\nBATCH,8,EUR\nF,-50,EUR\nFEE,-1,EUR\n"
+    done = compare(source, books, name="bank.xml")
+    assert counts(done) == {"matched": 6, "unreadable": 2}, done["findings"]
+    assert "the details of its batch come to 6.00, and the entry to 7.00" in unreadable(done)[0]
+    told = done["files"]["source"]
+    assert (told["form"], told["lines"]) == ("camt.053.001.08", 8)
+    assert told["notes"] == [
+        "The balances of bank.xml prove its entries: opening and entries give the closing one.",
+        "A line of bank.xml is an entry, or a detail of a batch, counted from 1.",
+        "Entries of bank.xml that are not booked are left out: 1.",
+    ]
+    by_bank = compare(source, books, "--source-columns=reference=Bank's reference", name="bank.xml")
+    assert {"BATCH", "FEE"} & {one["reference"] for one in by_bank["findings"]} == set()
+    assert counts(by_bank)["matched"] == 2
+    # The sign of what is reversed, and balances that hold only the other way round.
+    wrong = camt(entry("50.00", "CRDT", ids("F"), reversal=True), opening="60.00", closing="10.00")
+    done = compare(wrong, "reference,amount,currency\nF,-50,EUR\n", name="bank.xml")
+    assert counts(done) == {"matched": 1}
+    said = "Reversals in bank.xml carry the sign of what they reverse, as its balances prove."
+    assert said in done["not_tested"]
+
+
+def test_camt_that_is_not_whole_or_could_do_harm_is_refused(compare: Files) -> None:
+    whole = entry("50.00", "CRDT", ids("A"))
+    entries = "<TxsSummry><TtlNtries><NbOfNtries>2</NbOfNtries></TtlNtries></TxsSummry>"
+    laughs = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
+    for words, content in {
+        "entries come to 50.00, and it closes with 140.00: 10.00": camt(whole, closing="140.00"),
+        "says 2 for its entries, and holds 1": camt(whole, summary=entries),
+        "it declares entities": camt(whole).replace("<Document", f"{laughs}<Document"),
+        "is no XML that can be read (line 2": camt(whole)[:-30],
+        "holds no entry": camt(),
+        "and no bank statement (camt, OFX)": "<html><body>Sign in</body></html>",
+    }.items():
+        assert words in compare(content, name="bank.xml")["refused"], words
+    done = compare(camt(whole, summary=entries.replace("2", "1")), name="bank.xml")
+    assert "The totals that bank.xml states are those of its entries." in done["not_tested"]

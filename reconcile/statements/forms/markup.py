@@ -1,7 +1,8 @@
 """XML as events, a piece at a time: no entity is expanded, and nothing from outside is fetched."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import IO, Generic, TypeVar
+from xml.etree.ElementTree import Element, TreeBuilder  # only to build what the parser below has read
 from xml.sax import SAXParseException
 from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
@@ -10,6 +11,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
 PIECE = 2**16
+ELEMENTS_MAX = 500_000
 Made = TypeVar("Made")
 
 
@@ -63,3 +65,46 @@ def made(maker: Maker[Made], source: IO[bytes]) -> Iterator[Made]:
         raise NoXml(f"line {error.getLineNumber()}: {error.getMessage()}") from None
     except DefusedXmlException:
         raise NoXml("it declares entities, which are not expanded here") from None
+
+
+Part = tuple[str, Element]
+"""An element's name, and the element with all that is in it; names are without prefixes."""
+
+
+class Parts(Maker[Part]):
+    """Makes whole elements of those that are wanted, and empty ones where others begin."""
+
+    def __init__(self, wanted: Collection[str], begun: Collection[str]) -> None:
+        """Take the names of both."""
+        super().__init__()
+        self._wanted, self._begun = wanted, begun
+        self._builder: TreeBuilder | None = None
+        self._depth = self._held = 0
+
+    def begin(self, name: str, attrs: AttributesImpl) -> None:
+        """Begin a part, or something in it."""
+        if self._builder is None:
+            if name in self._begun:
+                self.made.append((name, Element(name)))
+            if name not in self._wanted:
+                return
+            self._builder, self._depth, self._held = TreeBuilder(), 0, 0
+        self._depth, self._held = self._depth + 1, self._held + 1
+        if self._held > ELEMENTS_MAX:
+            raise NoXml(f"one {name} has more than {ELEMENTS_MAX} elements in it")
+        self._builder.start(name, dict(attrs.items()))
+
+    def characters(self, content: str) -> None:
+        """Keep the text of a part."""
+        if self._builder is not None:
+            self._builder.data(content)
+
+    def end(self, name: str) -> None:
+        """End a part, or something in it."""
+        if self._builder is None:
+            return
+        self._builder.end(name)
+        self._depth -= 1
+        if not self._depth:
+            self.made.append((name, self._builder.close()))
+            self._builder = None
