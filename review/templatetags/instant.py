@@ -39,6 +39,12 @@ def written(at: datetime, now: datetime, *, exact: bool = False) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
+def as_of(context: template.Context) -> str:
+    """Write the time that the page was read at, in full: on paper there is no today."""
+    return f"{now_of(context).astimezone(instants.zone()):%d %b %Y %H:%M:%S %Z}"
+
+
+@register.simple_tag(takes_context=True)
 def age(context: template.Context, since: datetime) -> str:
     """Say how long ago something began."""
     return instants.span(now_of(context) - since)

@@ -3,6 +3,7 @@
 import re
 
 import httpx
+from allauth.mfa.models import Authenticator
 from django.test import Client
 from playwright.sync_api import CDPSession, Page, expect
 
@@ -75,6 +76,17 @@ def test_a_passkey_signs_in_by_itself_and_after_a_password(durban: stories.Durba
     wrong += [f"second, {line}" for line in looked_at(page, "second-factor")]
     page.get_by_role("button", name="Use a passkey instead").click()
     inside(page)
+    own = Authenticator.objects.get(type=Authenticator.Type.WEBAUTHN)
+    for name, address, says in (
+        ("passkey-again", "again/", "Show that it is you, ann"),
+        ("passkey-remove", f"{own.pk}/remove/", "Remove the passkey ann's laptop?"),
+    ):
+        page.goto(f"{home}/accounts/passkeys/{address}")
+        expect(page.get_by_role("heading", name=says)).to_be_visible()
+        wrong += [f"{name}, {line}" for line in looked_at(page, name)]
+    page.get_by_role("button", name="Remove it").click()
+    expect(page.get_by_text("ann's laptop, added")).to_have_count(0)
+    assert not Authenticator.objects.exists(), "recovery codes go as well"
     assert wrong == []
 
 
