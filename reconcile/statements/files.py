@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from reconcile.histories.files import MARKS, FileRefused
-from reconcile.statements.forms import camt, delimited, json_rows, workbook
+from reconcile.statements.forms import camt, delimited, json_rows, ofx, swift, workbook
 from reconcile.statements.layouts import Layout
 from reconcile.statements.opening import File, opened
 from reconcile.statements.stating import How
@@ -23,6 +23,12 @@ NAMED = {
     ".ndjson": "JSON",
     ".xlsx": "XLSX",
     ".xml": "camt",
+    ".ofx": "OFX",
+    ".qfx": "OFX",
+    ".sta": "MT940",
+    ".940": "MT940",
+    ".942": "MT942",
+    ".mt940": "MT940",
 }
 """What the end of a name says; only to tell where it is something else."""
 
@@ -42,10 +48,12 @@ def _form(file: File) -> Callable[[File], Layout]:
     if file.head.startswith(b"PK\x03\x04"):
         return workbook.look
     head = _text(file.head).lstrip("\ufeff \t\r\n")
+    if ofx.is_ofx(head):
+        return ofx.look
     if head.startswith("<"):
         return camt.look
-    if head.startswith(":20:"):
-        raise FileRefused(f"{file.name} is MT940, which is not read here. Save or export it as CSV (UTF-8).")
+    if swift.is_swift(head):
+        return swift.look
     if head.startswith(("{", "[")):
         return json_rows.look
     return delimited.look

@@ -1,5 +1,7 @@
 """Made-up statements of banks, in the forms that banks send."""
 
+from collections.abc import Mapping
+
 BOOKED = "<Sts>BOOK</Sts>"
 
 
@@ -39,3 +41,32 @@ def ids(end_to_end: str, amount: str = "", sign: str = "") -> str:
     held = f"<Refs><EndToEndId>{end_to_end}</EndToEndId></Refs>"
     held += f'<Amt Ccy="EUR">{amount}</Amt>' if amount else ""
     return held + (f"<CdtDbtInd>{sign}</CdtDbtInd>" if sign else "")
+
+
+def mt940(*fields: str, opening: str = "C251230EUR100,00", closing: str = "", envelope: bool = False) -> str:
+    """Return one statement of MT940; a field is what stands behind its first colon."""
+    ends = f":62F:{closing}\r\n" if closing else ""
+    inside = "".join(f":{field}\r\n" for field in fields)
+    text = f":20:S\r\n:25:ACCOUNT\r\n:28C:1/1\r\n:60F:{opening}\r\n{inside}{ends}-"
+    return f"{{1:F01BANK}}{{2:I940}}{{4:\r\n{text}}}\r\n" if envelope else f"{text}\r\n"
+
+
+def ofx(version: int, *entries: Mapping[str, str | Mapping[str, str]]) -> str:
+    """Return a statement of OFX in euros; version 1 leaves the ends of its values out."""
+
+    def held(values: Mapping[str, str | Mapping[str, str]]) -> str:
+        return "".join(
+            f"<{name}>{value}" + (f"</{name}>" if version == 2 else "\n")
+            if isinstance(value, str)
+            else f"<{name}>{held(value)}</{name}>"
+            for name, value in values.items()
+        )
+
+    head = "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nENCODING:USASCII\nCHARSET:1252\n\n"
+    if version == 2:
+        head = '<?xml version="1.0" encoding="UTF-8"?>\n<?OFX OFXHEADER="200" VERSION="211"?>\n'
+    inside = "".join(f"<STMTTRN>{held(entry)}</STMTTRN>" for entry in entries)
+    statement = f"{held({'CURDEF': 'EUR'})}<BANKTRANLIST>{inside}</BANKTRANLIST>"
+    return (
+        f"{head}<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS>{statement}</STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
+    )

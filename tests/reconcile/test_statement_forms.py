@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.databases import Database
-from tests.reconcile.bank_statements import camt, entry, ids
+from tests.reconcile.bank_statements import camt, entry, ids, mt940, ofx
 from tests.reconcile.exports import HEAD, Files, counts
 from tests.reconcile.workbooks import HEADER, with_parts, workbook
 
@@ -203,3 +203,78 @@ def test_camt_that_is_not_whole_or_could_do_harm_is_refused(compare: Files) -> N
         assert words in compare(content, name="bank.xml")["refused"], words
     done = compare(camt(whole, summary=entries.replace("2", "1")), name="bank.xml")
     assert "The totals that bank.xml states are those of its entries." in done["not_tested"]
+
+
+def test_66_mt940_reversals_years_and_several_statements_are_proved_by_their_balances(compare: Files) -> None:
+    """RC takes away, RD gives back; 1230 beside a value date in January is last year; details go on."""
+    first = mt940(
+        "61:2601011230C50,00NTRFA//BANK-A",
+        "86:/EREF/E-1/REMI/first\r\nand second line",
+        "61:251231RC20,00NTRFB//BANK-B",
+        "61:2512311231RD5,NTRFNONREF//BANK-C",
+        closing="C260101EUR135,00",
+        envelope=True,
+    )
+    second = mt940("61:260102D0,50NTRFD", opening="C260101EUR135,00", closing="C260102EUR134,50")
+    books = (
+        "reference,amount,currency,date\nE-1,50,EUR,2025-12-30\nBANK-B,-20,EUR,2025-12-31\n"
+        "BANK-C,5,EUR,2025-12-31\nD,-0.5,EUR,2026-01-03\n"
+    )
+    done = compare(books, first + second, name="books.sta")
+    assert counts(done) == {"matched": 4}, done["findings"]
+    told = done["files"]["destination"]
+    assert (told["form"], told["notes"][1:]) == (
+        "MT940",
+        ["The balances of books.csv prove its entries: opening and entries give the closing one."],
+    )
+    (one,) = compare(HEAD + "x,1,EUR\n", second)["findings"][1:]
+    assert one["destination"] == [
+        {"line": 5, "id": None, "amount": "-0.50", "currency": "EUR", "date": "2026-01-02"}
+    ]
+
+
+def test_mt942_is_proved_by_its_sums_and_what_is_not_whole_is_refused(compare: Files) -> None:
+    entry = "61:260101C50,00NTRFA"
+    interim = (
+        ":20:I\r\n:25:A\r\n:28C:1\r\n:34F:EURC0,\r\n:13D:2601011200+0100\r\n"
+        ":61:260101C50,00NTRFA\r\n:90C:1EUR50,00\r\n-"
+    )
+    done = compare(interim, "reference,amount,currency\nA,50,EUR\n")
+    assert (counts(done), done["files"]["source"]["form"]) == ({"matched": 1}, "MT942")
+    assert "The totals that shop.csv states are those of its entries." in done["not_tested"]
+    refused: dict[str, str | bytes] = {
+        "says 51.00 for its credits, and holds 50.00": interim.replace("EUR50", "EUR51"),
+        "opens with 100.00, its entries come to 50.00": mt940(entry, closing="C260101EUR160,00"),
+        "Line 5 of shop.csv is no entry that can be read: :61:260101C50.00NTRFA": mt940(
+            entry.replace(",", ".")
+        ),
+        "cannot be read": mt940("60M:C2601EUR", entry),
+        "Line 2 of shop.csv stands outside of a statement: :61:": f"-\r\n:{entry}\r\n{mt940(entry)}",
+        "is not UTF-8 throughout": mt940(entry, "86:Müller").encode("cp1252"),
+    }
+    for words, content in refused.items():
+        assert words in compare(content)["refused"], words
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_ofx_of_either_version_is_read_with_its_own_signs(compare: Files, version: int) -> None:
+    """A number of its own before the bank's, a comma, a day with a zone, another currency, a correction."""
+    source = ofx(
+        version,
+        {"TRNAMT": "-12,50", "FITID": "F1", "REFNUM": "R&amp;1", "DTPOSTED": "20261101233000[-5:EST]"},
+        {"TRNAMT": "+5", "FITID": "00471", "DTPOSTED": "20261102"},
+        {"TRNAMT": "7.00", "FITID": "F3", "CURRENCY": {"CURRATE": "1.1", "CURSYM": "USD"}},
+        {"TRNAMT": "8.00", "FITID": "F4", "ORIGCURRENCY": {"CURRATE": "1.1", "CURSYM": "USD"}},
+        {"TRNAMT": "9.00", "FITID": "F5", "CORRECTFITID": "F4"},
+        {"TRNAMT": "1.000.00", "FITID": "F6"},
+    )
+    done = compare(source, "reference,amount,currency\nR&1,-12.5,EUR\n00471,5,EUR\nF3,7,USD\nF4,8,EUR\n")
+    assert counts(done) == {"matched": 4, "unreadable": 2}
+    assert "it corrects the entry F4" in unreadable(done)[0]
+    assert 'the amount "1.000.00" cannot be read' in unreadable(done)[1]
+    assert done["files"]["source"]["form"] == "OFX"
+    assert "Nothing proves that shop.csv holds every entry: OFX has no opening balance." in done["not_tested"]
+    cut = source[: source.index("F6")]
+    assert "ends within STMTTRN: it is not whole" in compare(cut)["refused"]
+    twice = source.replace("</STMTTRN>", "</STMTTRN></STMTTRN>", 1)
+    assert "STMTTRN ends where it did not begin" in compare(twice)["refused"]
