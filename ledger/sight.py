@@ -11,8 +11,7 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from django.apps import apps
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 
 Entities = frozenset[str] | None
@@ -20,6 +19,13 @@ Entities = frozenset[str] | None
 
 NOTHING = [0]
 """The number of no row at all: Django makes no SQL of an empty list."""
+
+
+_THERE = """
+SELECT there.id, there.name, kind.id, kind.name
+FROM ledger_destination AS there LEFT JOIN ledger_operationtype AS kind ON kind.destination_id = there.id
+WHERE there.entity = ANY(%s)
+"""
 
 
 class Sight:
@@ -35,10 +41,16 @@ class Sight:
 
     @cached_property
     def _there(self) -> list[tuple[int, str, int | None, str | None]]:
-        # By the plain manager: this is what the other one asks.
-        destinations = apps.get_model("ledger", "Destination")._base_manager
-        found = destinations.filter(entity__in=sorted(self.entities or ()))
-        return list(found.values_list("pk", "name", "types__pk", "types__name"))
+        # By itself: what begins at `objects` asks this.
+        with connection.cursor() as cursor:
+            cursor.execute(_THERE, [sorted(self.entities or ())])
+            found: list[tuple[int, str, int | None, str | None]] = cursor.fetchall()
+        return found
+
+    @cached_property
+    def content(self) -> object:
+        """All that its conditions are made of: two with the same content see the same."""
+        return self.entities, tuple(self._there)
 
     @property
     def destinations(self) -> list[int]:

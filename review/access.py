@@ -152,7 +152,7 @@ def zone_name(user: User | AnonymousUser) -> str:
 def unread(user: User | AnonymousUser) -> int:
     """Return how many notices a person has not read; a query of its own only where they are limited."""
     if entities(user) is not None:
-        return Notice.objects.unread().filter(person=user.pk).count()
+        return sum(_new(user.pk)) if user.pk is not None else 0
     return _known(user).unread
 
 
@@ -182,6 +182,12 @@ def _rows(person: int) -> QuerySet[User, _Known]:
     mine = User.objects.filter(pk=person).annotate(term=Subquery(term))
     mine = mine.annotate(new=Subquery(new.annotate(count=Count("pk")).values("count")))
     return mine.values_list("groups__name", "reader__zone", "limit__entities", "term", "new")
+
+
+@built
+def _new(person: int) -> QuerySet[Notice, int]:
+    theirs = Notice.objects.unread().filter(person=person).order_by().values("person")
+    return theirs.annotate(count=Count("pk")).values_list("count", flat=True)
 
 
 def _both(limit: list[str] | None, term: list[str] | None) -> Entities:

@@ -3,7 +3,7 @@
 A question is a function that returns a QuerySet. It is called once, with stand-ins for what it is given; from
 then on its statement runs with what is given in their places. The server, too, plans it once for a
 connection, which takes longer than most answers. Who sees some legal entities only is asked for by conditions
-of their own, and their questions are built each time.
+of their own: their questions are built once for all that is there of these entities.
 """
 
 import re
@@ -14,6 +14,7 @@ from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 from django.db.models.sql import Query
@@ -24,6 +25,8 @@ from ledger.actions import statements
 
 Given = ParamSpec("Given")
 Row = TypeVar("Row")
+SIGHTS = 100
+"""For so many sights a question is kept; what is there of an entity changes seldom."""
 _NO_NUMBER = -2_000_000_000
 """No row has it, or one of the next below."""
 _OF_ONE = ("query", "connection", "using")
@@ -39,16 +42,21 @@ _STAND_INS: dict[type, Callable[[int], Any]] = {
 
 def built(asked: Callable[Given, QuerySet[Any, Row]]) -> Callable[Given, list[Row]]:
     """Answer a question with its rows; what it is given may change its values, never its shape."""
-    kept: list[QuerySet[Any, Row]] = []
+    kept: dict[object, QuerySet[Any, Row]] = {}
 
     @wraps(asked)
     def answered(*given: Given.args, **named: Given.kwargs) -> list[Row]:
         assert not named, "a place is all that tells what is given"
-        if sight.present() is not None:
-            return list(asked(*given, **named))
-        if not kept:
-            kept.append(_once(asked, given))
-        rows = kept[0].all()
+        here = sight.present()
+        whose = None if here is None else here.content
+        if (known := kept.get(whose)) is None:
+            if len(kept) > SIGHTS:
+                kept.clear()
+            try:
+                known = kept[whose] = _once(asked, given)
+            except EmptyResultSet:
+                return []
+        rows = known.all()
         query: Any = rows.query
         query.given = given
         return list(rows)

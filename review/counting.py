@@ -22,10 +22,7 @@ WITH RECURSIVE one AS (
 )
 SELECT
     (SELECT count(*) FROM (SELECT FROM review_item WHERE {seen} LIMIT %(most)s) AS counted),
-    (SELECT count(*) FROM (
-        SELECT FROM ledger_operation WHERE state IN ('pending', 'running') AND held_at IS NULL AND {seen}
-        LIMIT %(most)s
-    ) AS counted),
+    waits.count,
     (SELECT count(*) FROM (
         SELECT FROM review_item WHERE (kind <> '' OR finding_id IS NOT NULL) AND {seen}
         LIMIT %(most)s
@@ -43,14 +40,17 @@ SELECT
         SELECT FROM review_item WHERE rests_s > %(now_s)s AND {seen} LIMIT %(most)s
     ) AS counted),
     (SELECT array_agg(currency) FROM one WHERE currency <> ''),
-    (SELECT array_agg(DISTINCT currency) FROM (
-        SELECT currency FROM ledger_operation
-        WHERE state IN ('pending', 'running') AND held_at IS NULL AND {seen} ORDER BY id DESC LIMIT %(most)s
-    ) AS counted WHERE currency <> ''),
+    waits.currencies,
     (SELECT count(*) FROM (
         SELECT FROM ledger_case
         WHERE operation_id IS NULL AND closed_at IS NULL AND kind = 'repeated' AND {repeated} LIMIT %(most)s
     ) AS counted)
+FROM (
+    SELECT count(*) AS count, array_agg(DISTINCT currency) FILTER (WHERE currency <> '') AS currencies FROM (
+        SELECT currency FROM ledger_operation
+        WHERE state IN ('pending', 'running') AND held_at IS NULL AND {seen} ORDER BY id DESC LIMIT %(most)s
+    ) AS latest
+) AS waits
 """
 
 

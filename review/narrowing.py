@@ -21,7 +21,7 @@ WAITING = (State.PENDING, State.RUNNING)
 
 def items(chosen: Filter, types: Sequence[OperationType], at: datetime) -> QuerySet[Item]:
     """Return the items that an address asks for, in no order."""
-    found = Item.objects.filter(**_plain(chosen, types, at, since="since"))
+    found = Item.objects.filter(**_plain(chosen, types, at, since="since_s"))
     found = found.filter(**_given({"state": chosen.state, "owner": chosen.owner}))
     found = found.filter(_cause(chosen.reason))
     found = found.filter(**_light(chosen))
@@ -112,10 +112,11 @@ def by_type(chosen: Filter) -> bool:
 def _plain(chosen: Filter, types: Sequence[OperationType], at: datetime, *, since: str) -> dict[str, Any]:
     """Return what items and operations are filtered by alike."""
     asked = _given({"currency": chosen.currency, "amount__gte": chosen.least, "amount__lte": chosen.most})
-    if chosen.age:
-        asked[f"{since}__lte"] = at - timedelta(hours=int(chosen.age))
-    if chosen.younger:
-        asked[f"{since}__gt"] = at - timedelta(hours=int(chosen.younger))
+    spans = {"lte": chosen.age, "gt": chosen.younger}
+    for side, hours in spans.items():
+        if hours:
+            then = at - timedelta(hours=int(hours))
+            asked[f"{since}__{side}"] = seconds(then) if since == "since_s" else then
     if by_type(chosen):
         asked["operation_type__in"] = [kind.pk for kind in types if _is_of(kind, chosen)]
     return asked

@@ -46,8 +46,7 @@ class Place:
         key = asked.key(operation)
         here, key = key is not None, key or Cursor.read(query.get("key", ""))
         given = query.get("place", "")
-        before = asked.keys(key, backwards=True, length=1).found if key else []
-        after = asked.keys(key, length=1).found
+        before, after = asked.beside(key)
         known = queue.addresses([*before, *after])
         rows = [
             next((Neighbour(known[one], one) for one in near if one in known), None)

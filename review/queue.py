@@ -140,6 +140,19 @@ class Queue:
         rest = self._walked(None, backwards=False, length=length - len(found))
         return Keys([*found, *rest.found], rest.further)
 
+    def beside(self, key: Cursor | None) -> tuple[list[Cursor], list[Cursor]]:
+        """Return the key right before one and the one right after it; without one, the first is after it."""
+        if key is None:
+            return [], self.keys(None, length=1).found
+        item = key.part == "i" and self.chosen.view != "latest"
+        near = self.order.beside(self.items, key) if item else None
+        if near is None:
+            return self.keys(key, backwards=True, length=1).found, self.keys(key, length=1).found
+        before, after = near
+        if not after and narrowing.with_waiting(self.chosen):
+            after = self._walked(None, backwards=False, length=1).found
+        return before, after
+
     def _completed(self, near: Keys, beyond: Cursor | None, *, backwards: bool, length: int) -> Keys:
         """Go on with the items where what waits was left behind."""
         if near.further is not None or len(near.found) == length:

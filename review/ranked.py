@@ -26,10 +26,6 @@ COUNTED = 2000
 """The same where it has none, and they are counted: of more, a page is full before many are read."""
 LEAST = 1e-6
 """What is worth nothing stands in the order of its age."""
-DEPTHS = [float(depth) for depth in range(91)]
-"""Where each shell begins, in powers of two below the largest product."""
-NEAR = [(2.0**number - 1) / 16 for number in range(12)]
-"""The same where only the next one is looked for: it is next to nothing away, or there is next to nothing."""
 STORED = {"due": "due_s", "age": "since_s", "amount": "lightness"}
 """Orders that an index holds."""
 
@@ -107,9 +103,24 @@ class Order:
             )
         return ranked.order_by(f"{sign}rank", f"{sign}pk").values_list("rank", "pk", "operation")
 
+    def beside(self, items: QuerySet[Item], key: Cursor) -> tuple[list[Cursor], list[Cursor]] | None:
+        """Return the key right before one and the one right after it, by one query; None where two."""
+        if self.few or key.rank >= 0:
+            return None
+        found = self._read("beside", items, key)
+        before, after = (
+            [Cursor("i", *row) for is_after, *row in found if is_after is side] for side in (False, True)
+        )
+        return before, after
+
     def _by_shells(
         self, items: QuerySet[Item], beyond: Cursor | None, *, backwards: bool, length: int
-    ) -> list[tuple[float, int, int | None]]:
+    ) -> list[tuple[Any, ...]]:
+        return self._read("shells_back" if backwards else "shells", items, beyond, length=length)
+
+    def _read(
+        self, name: str, items: QuerySet[Item], beyond: Cursor | None, **more: int
+    ) -> list[tuple[Any, ...]]:
         where, given = _condition(items)
         values: dict[str, Any] = {
             "rates": json.dumps(dict(self.scale.rates)),
@@ -119,13 +130,10 @@ class Order:
             "currency": self.currency,
             "rank": None if beyond is None else beyond.rank,
             "pk": None if beyond is None else beyond.pk,
-            "length": length,
-            "depths": NEAR if length == 1 else DEPTHS,
         }
-        name = "shells_back" if backwards else "shells"
         with connection.cursor() as cursor:
-            cursor.execute(statement(name).replace("/* where */ TRUE", where), values | given)
-            found: list[tuple[float, int, int | None]] = cursor.fetchall()
+            cursor.execute(statement(name).replace("/* where */ TRUE", where), values | more | given)
+            found: list[tuple[Any, ...]] = cursor.fetchall()
         return found
 
 
@@ -135,7 +143,7 @@ def estimate(items: QuerySet[Item], *, counts: bool) -> int:
     Where it counted to its end there are more than FEW for all that is known.
     """
     if counts:
-        found = items.order_by().values("pk")[: COUNTED + 1].count()
+        found = _counted(items)
         return found if found <= COUNTED else FEW + 1
     try:
         asked, values = items.order_by().values("pk").query.sql_with_params()
@@ -146,6 +154,24 @@ def estimate(items: QuerySet[Item], *, counts: bool) -> int:
         found = cursor.fetchone()[0]
     plan = json.loads(found) if isinstance(found, str) else found
     return int(plan[0]["Plan"]["Plan Rows"])
+
+
+_COUNT = """
+SELECT CASE WHEN (
+    SELECT count(*) FROM (SELECT * FROM review_item ORDER BY id DESC LIMIT 50) AS review_item WHERE ({where})
+) > 25 THEN %(most)s ELSE (
+    SELECT count(*) FROM (SELECT FROM review_item WHERE ({where}) LIMIT %(most)s) AS counted
+) END
+"""
+"""What most of the latest have is many: an index of words is read to its end before the first is counted."""
+
+
+def _counted(items: QuerySet[Item]) -> int:
+    where, given = _condition(items)
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT.format(where=where), {"most": COUNTED + 1} | given)
+        (found,) = cursor.fetchone()
+    return int(found)
 
 
 def _condition(items: QuerySet[Item]) -> tuple[str, dict[str, Any]]:

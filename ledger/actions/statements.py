@@ -88,12 +88,12 @@ def read(name: str, values: Mapping[str, Any]) -> list[DictRow]:
 def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Run one of the few statements that pages ask each time, prepared, and return its rows.
 
-    It only reads, as `read`; whoever watches statements sees it as any of Django's.
+    It only reads, as `read`. Where statements are logged, Django's own cursor runs it: it logs values, too.
     """
     database = _connected()
-    cursor: Any = _kept.cursor(sql, database.connection, tuple_row)
-    watched = database.make_debug_cursor if database.queries_logged else database.make_cursor
-    watched(cursor).execute(sql, values)
+    own = database.queries_logged
+    cursor: Any = database.cursor() if own else _kept.cursor(sql, database.connection, tuple_row)
+    (cursor if own else CursorWrapper(cursor, database)).execute(sql, values)
     rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 

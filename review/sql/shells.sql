@@ -23,10 +23,10 @@ WITH RECURSIVE step AS (
 ), edge AS MATERIALIZED (
     SELECT greatest(1e-6, least(max(high * (%(at)s - oldest_s)), -%(rank)s::float8)) * (1 + 1e-9) AS top FROM lane
 ), shell AS (
-    -- Each ends by a power of two below the top; the last one has no end: what is younger than the instant is there, too.
-    SELECT number, -top / power(2::float8, (%(depths)s::float8[])[number]) AS first,
-        coalesce(-top / power(2::float8, (%(depths)s::float8[])[number + 1]), 'Infinity') AS beyond
-    FROM edge CROSS JOIN generate_series(1, cardinality(%(depths)s::float8[])) AS number
+    -- The last one has no end: what is younger than the instant is there, too.
+    SELECT number, -top / power(2::float8, number) AS first,
+        CASE number WHEN 90 THEN 'Infinity' ELSE -top / power(2::float8, number + 1) END AS beyond
+    FROM edge CROSS JOIN generate_series(0, 90) AS number
 )
 SELECT found.rank, found.id, found.operation_id
 FROM shell CROSS JOIN LATERAL (

@@ -19,9 +19,9 @@ WITH RECURSIVE step AS (
     SELECT greatest(1e-6, -%(rank)s::float8) * (1 - 1e-9) AS foot
 ), shell AS (
     -- The first one is what weighs nothing or is younger than the instant; the last one has no end.
-    SELECT number, coalesce(-foot * power(2::float8, (%(depths)s::float8[])[number + 1]), '-Infinity') AS first,
-        CASE number WHEN 0 THEN 'Infinity' ELSE -foot * power(2::float8, (%(depths)s::float8[])[number]) END AS beyond
-    FROM edge CROSS JOIN generate_series(0, cardinality(%(depths)s::float8[])) AS number
+    SELECT number, CASE number WHEN 90 THEN '-Infinity' ELSE -foot * power(2::float8, number) END AS first,
+        CASE number WHEN 0 THEN 'Infinity' ELSE -foot * power(2::float8, number - 1) END AS beyond
+    FROM edge CROSS JOIN generate_series(0, 90) AS number
     WHERE number > 0 OR %(rank)s::float8 IS NULL OR %(rank)s > -foot
 )
 SELECT found.rank, found.id, found.operation_id

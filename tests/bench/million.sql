@@ -27,13 +27,20 @@ FROM (SELECT array_agg(id ORDER BY id) AS ids FROM ledger_operationtype) AS kind
     CROSS JOIN LATERAL (SELECT CASE WHEN (n / 7) % 10 = 0 THEN (n::bigint * 7919) % 100000 ELSE 100000 END AS open) AS share
     CROSS JOIN LATERAL (SELECT now() - (1000000 - n) * interval '8 seconds' AS at) AS moment;
 
-INSERT INTO ledger_case (uid, operation_id, kind, owner, opened_at, due_at, closed_by, assignee)
+-- Of a hundred cases five are ann's and five bob's, three are snoozed, and four went to the next level.
+INSERT INTO ledger_case (
+    uid, operation_id, kind, owner, opened_at, due_at, closed_by, assignee, snoozed_until, snoozed_revision, level, escalated_at,
+    escalated_to
+)
 SELECT gen_random_uuid(), id,
     CASE state WHEN 'completed' THEN (ARRAY['several', 'differs'])[1 + id % 2]
         WHEN 'failed' THEN (ARRAY['refused', 'absent', 'limit', 'lapsed'])[1 + id % 4]
         ELSE (ARRAY['could_not_look', 'unproved', 'expired', 'accepted'])[1 + id % 4] END,
     CASE WHEN id % 50 = 0 THEN 'treasury' WHEN id % 3 = 0 THEN 'operations' ELSE 'finance' END,
-    held_at, held_at + interval '4 hours', '', ''
+    held_at, held_at + interval '4 hours', '', CASE id % 20 WHEN 3 THEN 'ann' WHEN 4 THEN 'bob' ELSE '' END,
+    CASE WHEN id % 33 = 5 THEN now() + interval '10 years' END, CASE WHEN id % 33 = 5 THEN revision END,
+    CASE WHEN id % 25 = 6 THEN 1 ELSE 0 END, CASE WHEN id % 25 = 6 THEN held_at + interval '4 hours' END,
+    CASE WHEN id % 25 = 6 THEN 'treasury' ELSE '' END
 FROM ledger_operation WHERE held_at IS NOT NULL;
 
 INSERT INTO ledger_attempt (
@@ -53,11 +60,13 @@ INSERT INTO ledger_lookup (
     uid, operation_id, actor, asked_at, answered_at, verdict, complete, proof, records, content_digest, why, control_reference
 )
 SELECT gen_random_uuid(), id, 'worker', accepted_at + interval '40 seconds', accepted_at + interval '41 seconds',
-    CASE state WHEN 'completed' THEN 'several' WHEN 'failed' THEN 'absent' ELSE 'could_not_look' END, state <> 'uncertain', false,
+    CASE state WHEN 'completed' THEN (ARRAY['several', 'differs'])[1 + id % 2] WHEN 'failed' THEN 'absent'
+        ELSE 'could_not_look' END, state <> 'uncertain', false,
     CASE state WHEN 'completed' THEN (
-        SELECT jsonb_agg(jsonb_build_object('id', 'SEEN-' || id || '-' || which, 'reference', key, 'amount', amount::text,
-            'currency', currency, 'status', 'open', 'standing', 'done', 'occurred_at', accepted_at, 'differs', '[]'::jsonb))
-        FROM generate_series(1, 2) AS which
+        SELECT jsonb_agg(jsonb_build_object('id', 'SEEN-' || id || '-' || which, 'reference', key,
+            'amount', (amount + id % 2)::text, 'currency', currency, 'status', 'open', 'standing', 'done',
+            'occurred_at', accepted_at, 'differs', CASE id % 2 WHEN 1 THEN '["amount"]' ELSE '[]' END::jsonb))
+        FROM generate_series(1, 2 - id % 2) AS which
     ) ELSE '[]' END, md5(id::text), '', ''
 FROM ledger_operation WHERE (held_at IS NOT NULL OR state = 'uncertain') AND id % 5 > 0;
 
@@ -67,3 +76,9 @@ SELECT gen_random_uuid(), %(often)s, 'outcome', 'worker', 'No answer that proves
 FROM generate_series(1, 150) AS number;
 
 SELECT count(review_keep_operation(id)) FROM ledger_operation WHERE held_at IS NOT NULL OR state = 'uncertain';
+
+-- Whose they are, until when they rest and how often they were escalated is written by a trigger elsewhere.
+UPDATE review_item AS item
+SET assignee = c.assignee, level = c.level, rests_s = coalesce(extract(epoch FROM c.snoozed_until), 0)
+FROM ledger_case AS c
+WHERE c.id = item.case_id AND (c.assignee <> '' OR c.level > 0 OR c.snoozed_until IS NOT NULL);

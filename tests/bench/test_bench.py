@@ -3,10 +3,11 @@
 import subprocess
 import sys
 
-from tests.bench import console, table
+from tests.bench import table, targets
 from tests.bench.cells import Cell, ratio, turned
 from tests.bench.place import Place
 from tests.bench.run import bench
+from tests.bench.targets import Figure, in_process, of_queue
 from tests.databases import Database
 
 
@@ -46,13 +47,32 @@ def test_each_round_begins_elsewhere_and_keeps_what_belongs_together() -> None:
     assert all([cell.mix for cell in one] == ["new"] * 3 + ["snapshot"] * 2 for one in rounds)
 
 
-def test_the_console_is_told_on_a_terminal_and_as_the_readmes_table(database: Database) -> None:
-    found = {"a bare page": [16.0, 18.0, 1.0, 1.0], "all open": [24.04, 30.06, 1.5, 1.67]}
-    assert "all open                                      24.0      30.1      1.50    1.67" in console.told(
-        found, rounds=20
-    )
-    page = console.readme(found, rounds=20)
-    assert "| all open | 24.0 | 30.1 | 1.50 | 1.67 |" in page and "; 20 interleaved rounds, on 20" in page
+def test_the_console_is_told_beside_its_targets_for_a_terminal_the_readme_and_programs() -> None:
+    queue = {name: of_queue(ms, bare_ms=16.0, admin_ms=400.0) for name, ms in (("a", 32.0), ("b", 48.04))}
+    figures = [
+        Figure("a bare page", 15.0, 16.0, 1.0, 1.0),
+        Figure("all open", 24.04, 32.0, 1.5, 2.0, queue["a"]),
+        Figure("groups", 40.0, 48.04, 2.5, 3.0, queue["b"]),
+        Figure("an operation", 25.0, 30.01, 1.6, 1.9, in_process(30.01)),
+    ]
+    page = targets.told(figures, about="In process.")
+    assert "all open                                      24.0      32.0      1.50    2.00  met\n" in page
+    assert "  not met: by a bare page 3.00 of 2; not met: of the admin's list 0.12 of 0.1\n" in page
+    assert page.endswith("  not met: ms 30.01 of 30\n2 of 5 targets are met.")
+    table = targets.readme(figures, about="In process.").splitlines()
+    assert "| a bare page | 15.0 | 16.0 | 1.00 | 1.00 | |" in table
+    assert "| all open | 24.0 | 32.0 | 1.50 | 2.00 | met |" in table
+    said = targets.document(figures, about="In process.")["figures"]
+    assert [[one["met"] for one in figure["targets"]] for figure in said] == [
+        [],
+        [True] * 2,
+        [False] * 2,
+        [False],
+    ]
+    assert said[1]["targets"][0] == {"of": "by a bare page", "found": 2.0, "at_most": 2.0, "met": True}
+
+
+def test_the_consoles_command_tells_how_it_is_asked() -> None:
     asked = subprocess.run(
         [sys.executable, "-m", "tests.bench.console", "--help"], capture_output=True, text=True, check=True
     )

@@ -13,11 +13,12 @@ from django.template import engines
 from django.test import RequestFactory
 
 from ledger import sight
-from ledger.models import Operation
+from ledger.models import Operation, OperationType
+from reconcile.models import Proposal
 from review.built import built
 from review.row import Row
 from review.wording import Badge
-from tests import stories
+from tests import factories, stories
 from tests.people import browser_of, limited
 
 
@@ -30,6 +31,12 @@ def of_type(name: str, before: datetime, beyond: int, not_this: UUID) -> QuerySe
         found.exclude(uid=not_this).exclude(key=name).annotate(there=F("operation_type__destination__name"))
     )
     return named.select_related("operation_type__destination").order_by("pk")
+
+
+@built
+def proposals(beyond: int) -> QuerySet[Proposal]:
+    """Ask for what nobody sees who is limited."""
+    return Proposal.objects.filter(pk__gt=beyond)
 
 
 def test_each_question_is_asked_with_what_it_is_given(durban: stories.Durban) -> None:
@@ -77,6 +84,23 @@ def test_who_is_limited_is_not_answered_with_what_was_built_for_others(durban: s
     for _ in range(2):
         assert "Order 1" in everybodys.get("/queue/").content.decode()
         assert "Order 1" not in theirs.get("/queue/").content.decode()
+
+
+def test_who_is_limited_is_answered_by_what_is_there_of_their_entities_now(durban: stories.Durban) -> None:
+    given = durban.silent(1).operation_type.name, durban.clock.now(), 0, UUID(int=1)
+    here, elsewhere = durban.invoice.destination.entity, "Cape Trading"
+    moved = factories.destination("cape", entity=elsewhere)
+
+    def seen(*entities: str) -> int:
+        with sight.limited(sight.Sight(lambda: frozenset(entities))):
+            return len(of_type(*given))
+
+    for _ in range(2):
+        assert (seen(here), seen(elsewhere), seen(here, elsewhere), seen("nowhere")) == (1, 0, 1, 0)
+    OperationType.objects.filter(name=given[0]).update(destination=moved)
+    assert (seen(here), seen(elsewhere), seen(here, elsewhere)) == (0, 1, 1)
+    with sight.limited(sight.Sight(lambda: frozenset({here}))):
+        assert proposals(1) == [], "there is no such question for who is limited at all"
 
 
 def test_threads_that_ask_at_once_get_their_own_answers(durban: stories.Durban) -> None:

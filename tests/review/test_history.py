@@ -50,4 +50,4 @@ def test_however_often_it_was_checked_the_page_costs_the_same_and_ones_own_check
     durban.clock.advance(300)
     assert read(operation, ann).sitting is None
     # Without one's own check nobody asks what was told after it.
-    assert queries() == alone - 1 <= 21
+    assert queries() == alone - 1 <= 20
