@@ -1,12 +1,14 @@
 """The evidence beside the buttons: what the destination holds, and how far its silence can be trusted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+from ledger.models import Operation
 from ledger.rules.guarantees import day
-from ledger.rules.states import Evidence, State, Verdict
+from ledger.rules.states import Evidence, Standing, State, Verdict
 from review import amounts, opening, wording
 from review.instants import instant
 from review.reading import Reading
@@ -56,14 +58,23 @@ class Compared:
     differs: bool
 
 
+_BESIDES = {"paid": "paid", "sent": "told to the customer", "period": "period"}
+"""What a record may say that nobody meant, as screens call it."""
+
+
 def compared(reading: Reading) -> list[Compared]:
-    """Return what was meant beside the one record that differs, field by field; empty where none does."""
-    records = reading.seen.records if reading.seen and reading.verdict == Verdict.DIFFERS else ()
-    if len(records) != 1:
+    """Return what was meant beside the record that counts, field by field; empty where it does not differ."""
+    if reading.seen is None or reading.verdict != Verdict.DIFFERS or not reading.seen.records:
         return []
-    operation, found = reading.operation, records[0]
+    known = reading.facts.destination_reference
+    return side_by_side(reading.operation, reading.seen.match, known=known)
+
+
+def side_by_side(operation: Operation, found: Mapping[str, Any], *, known: str) -> list[Compared]:
+    """Return all that is kept of a record beside what was meant; `known` is its number as it is on record."""
     there = found.get("currency") or ""
     fields = {
+        "number": (known or "–", found["id"]),
         "amount": (
             amounts.show(operation.amount, operation.currency),
             amounts.show(found.get("amount"), there or operation.currency),
@@ -71,8 +82,24 @@ def compared(reading: Reading) -> list[Compared]:
         "currency": (operation.currency or "–", there or "–"),
         "status": ("in force", found.get("status") or "–"),
     }
-    wrong = found.get("differs", ())
-    return [Compared(name, *values, name in wrong) for name, values in fields.items()]
+    wrong = set(_differing(operation, found)) | ({"number"} if known and known != found["id"] else set())
+    told = [Compared(name, *values, name in wrong) for name, values in fields.items()]
+    more = [
+        Compared(words, "–", str(found[name]), False) for name, words in _BESIDES.items() if found.get(name)
+    ]
+    return told + more
+
+
+def _differing(operation: Operation, found: Mapping[str, Any]) -> Iterable[str]:
+    """Return what a check has found to differ; of what a run listed, which tells none, what does."""
+    if "differs" in found:
+        return [str(name) for name in found["differs"]]
+    amount, currency = found.get("amount"), found.get("currency")
+    return (
+        *(["amount"] if amount is not None and Decimal(amount) != operation.amount else []),
+        *(["currency"] if currency and currency != operation.currency else []),
+        *(["status"] if found.get("standing") != Standing.DONE else []),
+    )
 
 
 def unseen(reading: Reading) -> tuple[str, str]:

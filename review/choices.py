@@ -53,8 +53,8 @@ def offered(chosen: filters.Filter, currencies: list[str], types: list[Operation
         *choices,
         Choice("Team", "owner", "Any team", _plain(owners), chosen.owner, more=True),
         Choice("Reason", "reason", "Any reason", reasons, chosen.reason, more=True),
-        Choice("Age", "age", "Any age", [*filters.AGES.items()], chosen.age, more=True),
-        Choice("Age at most", "younger", "Of any age", [*filters.YOUNGER.items()], chosen.younger, more=True),
+        Choice("Age", "age", "Older than: any", [*filters.AGES.items()], chosen.age, more=True),
+        Choice("Age at most", "younger", "Up to: any", [*filters.YOUNGER.items()], chosen.younger, more=True),
         Choice("Destination", "destination", "Any destination", titles, chosen.destination, more=True),
         Choice("Entity", "entity", "Any entity", _plain(entities), chosen.entity, more=True),
     ]

@@ -77,6 +77,8 @@ class Row:
     kind: str
     before: str
     now: str
+    repeats: str = ""
+    """What of the operation its value says once more: its amount or its currency."""
     was: str = ""
     """What its field would hold if nothing changed."""
     hidden: bool = False
@@ -164,11 +166,18 @@ class Sheet:
             kind=payloads.kind_of(value),
             before=payloads.told(stored, path, self.private),
             now=now,
+            repeats="" if hidden else self._repeats(value),
             was="" if kept else payloads.words(stored[path]),
             hidden=hidden,
             fixed=not hidden and not payloads.can_be_typed(value),
             changed=now != start or not payloads.same(stored, self.fields, path),
             wrong=self.wrong.get(name, ""),
+        )
+
+    def _repeats(self, value: object) -> str:
+        said = payloads.words(value)
+        return next(
+            (name for name, own in zip(MONEY, _money(self.operation), strict=True) if own == said), ""
         )
 
     @property

@@ -16,7 +16,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, matching
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding
-from review import access, amounts, approvers, asked, opening, trail, wording
+from review import access, amounts, approvers, asked, beside, opening, trail, wording
 from review.instants import instant, zone
 from review.runs import Difference
 
@@ -32,6 +32,14 @@ FOLLOWS = {
     Way.CLOSE: "Its case is closed, and nothing more is done about it. It stays listed as closed; a run that "
     "finds it otherwise than now opens it again.",
 }
+
+DIFFERING = {
+    ItemClass.AMOUNT_OVER,
+    ItemClass.AMOUNT_UNDER,
+    ItemClass.CURRENCY_DIFFERS,
+    ItemClass.STATUS_DIFFERS,
+}
+"""Classes of one operation compared with one record."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,14 @@ class Page:
             )
             for one in self.finding.destination
         ]
+
+    @property
+    def compared(self) -> list[beside.Compared]:
+        """What was meant beside the record that a run compared, where the two differ."""
+        one, operation = self.finding, self.finding.operation
+        if operation is None or one.item_class not in DIFFERING or not one.destination:
+            return []
+        return beside.side_by_side(operation, one.destination[0], known=operation.destination_reference)
 
     @cached_property
     def latest(self) -> Finding | None:

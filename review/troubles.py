@@ -27,12 +27,22 @@ class Trouble:
     why: str
     see: str = ""
     address: str = ""
+    command: str = ""
+    """What puts it right, or says what is wrong with it, typed by whoever runs Tieout."""
+
+
+START, DOCTOR = "manage.py worker", "manage.py doctor"
+REMEDY = (
+    "Nothing is sent, checked or reconciled by itself until it works; what people press is kept, and waits. "
+    "A frozen one is started again within half a minute; else whoever runs Tieout starts one:"
+)
+ASK = "Whoever runs Tieout asks what is wrong:"
 
 
 def read(now: datetime, pauses: Sequence[Pause]) -> list[Trouble]:
     """Read what is wrong now; four queries, none of them over what is done."""
     silence = health.of_worker(now)
-    found = [Trouble("The worker.", silence)] if silence else []
+    found = [Trouble("The worker.", f"{silence} {REMEDY}", command=START)] if silence else []
     found += [_paused(pause, now) for pause in pauses]
     failing = list(Webhook.objects.filter(failing_since__isnull=False).order_by("failing_since"))
     found += [_failing(webhook, now) for webhook in failing]
@@ -69,7 +79,7 @@ def _untold(given_up: int, failing: list[tuple[str, int, str]], now: datetime, *
     if given_up:
         count = wording.bounded(given_up, COUNTED)
         why = f"{count} could not be told by mail or chat and were given up; nothing has arrived there since."
-        found.append(Trouble("Notices.", why))
+        found.append(Trouble("Notices.", f"{why} {ASK}", command=DOCTOR))
     if late:
         mails = "a mail" if late == 1 else f"{late} mails"
         found.append(Trouble("Reports.", f"{mails} to recipients of runs not taken yet: tried again."))
@@ -97,7 +107,8 @@ SELECT
 def _silent(team: str, failures: int, since: datetime, now: datetime) -> Trouble:
     what = f"The chat of {team}" if team else "The mail server"
     tries = wording.several(failures, "try")
-    return Trouble(f"{what} takes no messages", f"since {instant(since, now)}: {tries} in a row failed.")
+    why = f"since {instant(since, now)}: {tries} in a row failed. {ASK}"
+    return Trouble(f"{what} takes no messages", why, command=DOCTOR)
 
 
 def _paused(pause: Pause, now: datetime) -> Trouble:

@@ -17,15 +17,18 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the open requests, and what was decided lately."""
     now = database_now()
     waiting, more = approvals.waiting(person(request), now)
+    proposals, bulks = proposing.waiting(person(request), now), listing.waiting(now)
+    differences = difference.waiting(person(request), now)
     context = {
         "section": "approvals",
         "now": now,
         "waiting": waiting,
         "more": more,
+        "count": len(waiting) + len(proposals) + len(bulks) + len(differences),
         "lately": approvals.lately(),
-        "proposals": proposing.waiting(person(request), now),
-        "bulks": listing.waiting(now),
-        "differences": difference.waiting(person(request), now),
+        "proposals": proposals,
+        "bulks": bulks,
+        "differences": differences,
         "deputies": Deputy.objects.present(now).order_by("starts_at")[:20],
         "may_propose": access.may(request.user, "propose"),
     }

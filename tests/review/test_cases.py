@@ -5,6 +5,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from django.contrib.auth.models import Group
@@ -14,7 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.models import Case, Event, Operation, database_now
-from ledger.rules.states import CaseKind
+from ledger.rules.records import Found
+from ledger.rules.states import CaseKind, Standing, Verdict
 from review.instants import zone
 from review.models import SavedView
 from review.notices import digest
@@ -243,6 +245,23 @@ def test_what_differs_stands_beside_what_was_meant_and_the_same_subject_is_liste
     assert re.search(r"Currency</th><td>ZAR</td><td>ZAR</td>", amount)
     assert "Same subject" in shown and f"/operations/{other.uid}/" in shown and "Order 468" not in shown
     assert "Meant</th>" not in page(browser_of("vic"), f"/operations/{other.uid}/")
+
+
+def test_all_that_is_kept_of_what_differs_is_beside_what_was_meant_whatever_is_void_there(
+    durban: stories.Durban,
+) -> None:
+    operation = durban.tried(durban.invoiced(466, "4960.00"), stories.done("INV-1159"))
+    (found,) = stories.differing(operation, "INV-1160", "5580.00").records
+    paid = replace(found, more=(("paid", "yes"), ("period", "closed")))
+    gone = stories.record(operation, "INV-1159", standing=Standing.VOID, differs=("status",))
+    durban.looked(operation, Found(Verdict.DIFFERS, complete=True, records=(gone, paid)))
+    shown = page(browser_of("vic"), f"/operations/{operation.uid}/").replace("\u00a0", " ")
+    beside = shown[shown.index('<th scope="col">Meant</th>') :]
+    assert re.search(r"Number</th><td>INV-1159</td><td><b>INV-1160</b>.*?differs</span></td>", beside)
+    assert re.search(r"Amount</th><td>4 960.00</td><td><b>5 580.00</b>", beside)
+    assert re.search(
+        r"Paid</th><td>–</td><td>yes</td>.*?Period</th><td>–</td><td>closed</td>", beside, re.DOTALL
+    )
 
 
 def test_the_page_of_a_case_asks_as_much_whoever_has_how_many(durban: stories.Durban) -> None:

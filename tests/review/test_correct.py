@@ -112,9 +112,10 @@ def test_what_is_written_becomes_a_new_operation_and_everything_else_stays_as_it
     durban: stories.Durban,
 ) -> None:
     operation = refused(durban)
-    tab = Form(operation).send(
-        customer__name="Ballito Surf (Pty) Ltd", lines__0__count="4", paid="true", amount="7000"
-    )
+    tab = Form(operation)
+    assert re.search(r'">total <span class="small soft">text, the amount once more: change both<', tab.page)
+    assert tab.page.count("once more") == 1 and 'value="7315.00"' in tab.page
+    tab.send(customer__name="Ballito Surf (Pty) Ltd", lines__0__count="4", paid="true", amount="7000")
     for line in (
         "Durban Books, account main",
         "7\u00a0000.00\u00a0ZAR",

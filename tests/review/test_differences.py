@@ -249,6 +249,31 @@ def test_above_the_limit_a_match_from_the_records_page_asks_a_second_person_as_w
     assert "It is answered on its operation’s page" in page(extra)
 
 
+def test_what_a_run_found_to_differ_stands_beside_what_was_meant(books: Books) -> None:
+    books.claimed("483", Outcome.SUCCEEDED, reference="INV-7", amount="100.00")
+    at = database_now().isoformat()
+    HELD.pages = [[record(7, key=key_of("483"), total="120.00", created_at=at)]]
+    (over,) = books.run()[0].findings.all()
+    shown = browser_of("vic").get(address(over)).content.decode()
+    assert re.search(r"Number</th><td>INV-7</td><td>INV-7</td>", shown)
+    assert re.search(r"Amount</th><td>100.00</td><td><b>120.00</b>.*?differs</span>", shown)
+    assert re.search(r"Currency</th><td>ZAR</td><td>ZAR</td>", shown)
+    (extra,) = found(books, "55.00")
+    assert "Meant</th>" not in browser_of("vic").get(address(extra)).content.decode(), (
+        "nothing was meant by it"
+    )
+
+
+def test_approvals_counts_each_kind_that_waits(books: Books) -> None:
+    assert "Nothing waits for a second person" in browser_of("bob").get("/approvals/").content.decode()
+    (large,) = found(books, "20000.00")
+    assert "It waits for a second person" in post(large, "close")
+    assert (
+        "<h1>1 approval waits for a second person</h1>"
+        in browser_of("bob").get("/approvals/").content.decode()
+    )
+
+
 def test_its_records_are_opened_at_the_destination_from_each_page_that_names_them(books: Books) -> None:
     there = books.plan.operation_type.destination
     there.connection |= {"open_url": "https://books.test/invoices/{destination_reference}"}

@@ -213,6 +213,7 @@ def test_what_others_have_changed_stands_there_until_it_is_marked_as_seen(durban
 def test_what_is_in_trouble_stands_first(durban: stories.Durban) -> None:
     durban.silent(483)
     assert "The worker.</b> No work has gone through the queue yet" in today()
+    assert "starts one: <code>manage.py worker</code>" in today(), "and what puts it right"
     Heartbeat.objects.create(name="queue", beat_at=TieoutNow(), busy_until=TieoutNow())
     page = today()
     assert "No destination is paused, the worker is at work, no webhook fails" in page
