@@ -31,6 +31,7 @@ from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.sessions import in_thread
 from tests.ledger.trails import kinds, sound
+from tests.people import agrees
 
 DRAFT, POST = "draft/483", "post/483"
 AFTER_DRAFT = Earlier("draft.create", DRAFT)
@@ -203,6 +204,7 @@ def test_a_late_success_and_a_persons_word_let_it_go(drafts: OperationType, post
     actions.attest(doubtful.pk, actor="ann", reference="NOTE-1", **word)
     if make.again(doubtful).state != State.COMPLETED:
         approval = doubtful.approvals.get()
+        agrees("bob")
         actions.approve(approval.uid, actor="bob", reason="So did I.", command_id=uuid.uuid4())
     assert record(asked(posts, "post/note", after_note), make.done()).after_reference == "NOTE-1"
 

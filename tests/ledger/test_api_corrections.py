@@ -11,6 +11,7 @@ from tests.doors import api as api
 from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.doors import serving as serving
+from tests.people import agrees
 
 MEANT = {**PAYLOAD, "total": "1140.00"}
 WHY = {"who": "ann", "why": "The price was wrong."}
@@ -148,6 +149,7 @@ def test_under_an_override_a_second_person_is_asked_and_nothing_is_made_before(a
     problem(corrected(api, operation, override=risk, payload={**MEANT, "total": "1.00"}), 409, "not-now")
     problem(corrected(api, operation), 409, "needs-override")
     request = Approval.objects.get(operation__uid=operation["id"])
+    agrees("bob")
     actions.approve(request.uid, actor="bob", reason="", command_id=uuid.uuid4())
     made = corrected(api, operation, override=risk)
     assert (made.status_code, made.json()["operation"]["key"]) == (200, f"{key}/c1")

@@ -33,6 +33,7 @@ from tests.databases import Clock
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once, one_after_the_other
 from tests.ledger.trails import kinds, sound
+from tests.people import agrees
 
 ABOVE: dict[str, Any] = {"review": {"due": "4h", "four_eyes_above": {"ZAR": "1000.00"}}}
 
@@ -59,6 +60,7 @@ def override(
     where: str = "The mailroom's outbox",
     looked_at: datetime | None = None,
 ) -> Approval:
+    agrees("bob", "eve")
     at = looked_at or database_now()
     command_id = click or uuid.uuid4()
     return actions.override(
@@ -67,6 +69,7 @@ def override(
 
 
 def attest(operation: Operation, *, actor: str = "ann", click: uuid.UUID | None = None) -> Approval | None:
+    agrees("bob", "eve")
     command_id = click or uuid.uuid4()
     return actions.attest(
         operation.pk, actor=actor, reason="I saw it.", command_id=command_id, reference="INV-7"

@@ -27,6 +27,7 @@ from ledger.worker.sweep import Sweep
 from tests import factories as make
 from tests.databases import Clock, Database
 from tests.ledger.trails import kinds, sound
+from tests.people import agrees
 
 MEANT = Correction({"order": "483", "total": "1140.00"}, "1140.00", "ZAR")
 ELSE = Correction({"order": "483", "total": "1040.00"}, "1040.00", "ZAR")
@@ -117,6 +118,7 @@ def test_33_no_second_person_lets_a_corrected_one_run_again(clock: Clock) -> Non
     with pytest.raises(errors.NotNow, match="never runs again"):
         actions.override(operation.pk, Ask.OVERRIDE_PERMIT, **seen, **by_ann())
     asked = actions.override(operation.pk, Ask.OVERRIDE_END, **seen, **by_ann())
+    agrees("bob")
     actions.approve(asked.uid, actor="bob", reason="", command_id=uuid.uuid4())
     assert sound(operation).state == State.FAILED
 

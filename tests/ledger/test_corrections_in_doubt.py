@@ -32,6 +32,7 @@ from tests.databases import Clock
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once, one_after_the_other
 from tests.ledger.trails import sound
+from tests.people import agrees
 
 MEANT = Correction({"order": "483", "total": "1140.00", "iban": "ZA-4242"}, "1140.00", "ZAR", subject="Acme")
 ELSE = replace(MEANT, payload={"order": "483", "total": "1040.00"}, amount="1040.00")
@@ -59,6 +60,7 @@ def ask(operation: Operation, meant: Correction = MEANT, **changes: Any) -> Oper
 
 
 def asked(operation: Operation, meant: Correction = MEANT, **changes: Any) -> Approval:
+    agrees("bob", "eve")
     approval = ask(operation, meant, **changes)
     assert isinstance(approval, Approval)
     return approval

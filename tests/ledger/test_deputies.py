@@ -27,6 +27,7 @@ from tests.databases import Clock, Database
 from tests.ledger.sessions import twice
 from tests.ledger.test_approvals import answered, approve, override, silent
 from tests.ledger.test_together import LIMITS, attest, doubtful
+from tests.people import agrees
 
 
 def named(clock: Clock, deputy: str, principal: str, *, days: float = 3, **changes: Any) -> Deputy:
@@ -86,6 +87,7 @@ def test_44_nobody_approves_what_who_they_stand_in_for_has_asked(clock: Clock) -
             [clock.now()],
         )
     assert answered(asked) == ("", "")
+    agrees("ada")
     approve(asked, actor="ada")
     clock.advance(60)
     later = override(operation, Ask.OVERRIDE_PERMIT)

@@ -34,6 +34,7 @@ from tests.doors import clock as clock
 from tests.doors import database as database
 from tests.ledger import odd_connectors
 from tests.ledger.finds import standing
+from tests.people import agrees
 from tests.sandboxes import Sandbox, running_sandbox
 from tests.stories import CALLS
 from tests.workers import one_round
@@ -294,6 +295,7 @@ def two_people_allow(operation: Operation, clock: Clock) -> None:
         where="In its list.",
         looked_at=clock.now(),
     )
+    agrees("bob")
     actions.approve(asked.uid, actor="bob", reason="", command_id=uuid.uuid4())
 
 

@@ -40,7 +40,7 @@ from tests.databases import Clock
 from tests.ledger.finds import standing
 from tests.ledger.sessions import at_once
 from tests.ledger.trails import kinds, sound
-from tests.people import browser_of
+from tests.people import agrees, browser_of
 from tests.sandboxes import Sandbox, running_sandbox
 from tests.stories import CALLS, Durban, done, report
 
@@ -414,6 +414,7 @@ def test_above_the_limit_of_what_goes_two_people_choose(several: Several) -> Non
     assert not operation.reversals.exists()
 
     def approve(actor: str) -> str:
+        agrees(actor)
         actions.approve(asked.uid, actor=actor, reason="", command_id=uuid.uuid4())
         return "approved"
 

@@ -27,6 +27,7 @@ from tests import factories as make
 from tests.databases import Clock
 from tests.ledger.asking import Asked, refused
 from tests.ledger.sessions import at_once
+from tests.people import agrees
 
 LIMITS: dict[str, Any] = {"review": {"four_eyes_above": {"ZAR": "10000.00", "EUR": "10000.00"}}}
 
@@ -46,6 +47,7 @@ def attest(operation: Operation, *, actor: str = "ann") -> Approval | None:
 
 def approve(asked: Approval | None, *, actor: str = "bob") -> None:
     assert asked is not None
+    agrees(actor)
     actions.approve(asked.uid, actor=actor, reason="", command_id=uuid.uuid4())
 
 

@@ -34,7 +34,7 @@ from reconcile.models import Proposal
 from review.models import Bulk, Notice
 from review.notices import digest
 from tests.databases import Clock
-from tests.people import browser_of, person
+from tests.people import agrees, audits, browser_of, person
 from tests.review.test_every_door import Form, Place, asked, bulk, extra_asked, proposed
 from tests.review.test_today import today
 
@@ -45,7 +45,7 @@ HANDS = "has asked, and one of you stands in for the other: a third person decid
 @pytest.fixture
 def place(clock: Clock, tmp_path: Path) -> Place:
     clock.set(clock.now())
-    for name in ("ann", "bob", "eve", "kim", "ada", "nora"):
+    for name in ("ann", "bob", "eve", "kim", "ada", "nora", "vic"):
         person(name)
     return Place(clock, tmp_path)
 
@@ -130,6 +130,39 @@ def test_44_one_rule_for_whatever_is_asked_in_the_same_words(place: Place, what:
     assert (
         getattr(row, "answer", "refused") == "refused" and getattr(row, "status", "cancelled") == "cancelled"
     )
+
+
+@pytest.mark.parametrize("what", ASKS)
+def test_44_an_approval_is_the_word_of_an_open_account_that_approves_at_that_moment(
+    place: Place, what: str
+) -> None:
+    row, address, form = ASKS[what](place)
+    agrees("closed", "both", "audits", "then")
+    User.objects.filter(username="closed").update(is_active=False)
+    place.durban.clock.database.as_superuser(  # as some have both from before nobody could
+        "SET session_replication_role = replica",
+        "INSERT INTO auth_user_groups (user_id, group_id) SELECT u.id, g.id FROM auth_user u, auth_group g"
+        " WHERE u.username = 'both' AND g.name = 'administrator'",
+    )
+    audits(User.objects.get(username="audits"))
+    User.objects.get(username="then").groups.clear()
+    rows = type(row)._default_manager.filter(pk=row.pk)
+    for name in ("nobody at all", "vic", "closed", "both", "audits", "then"):
+        with pytest.raises(IntegrityError, match="whose account is open and approves"), transaction.atomic():
+            rows.update(**approved(row, name, place))
+    answered("eve" if row.maker != "eve" else "kim", address, form, way="approve")
+    row.refresh_from_db()
+    User.objects.filter(username="eve").update(is_active=False)
+    assert getattr(row, "answer", "approved") == "approved" and getattr(row, "status", "running") == "running"
+
+
+def approved(row: Any, name: str, place: Place) -> dict[str, Any]:
+    """The columns that would say that this one approved it."""
+    at = place.clock.now()
+    if isinstance(row, Bulk):
+        return {"status": "running", "approved_by": name, "approved_at": at, "starts_at": at}
+    said = {"answer": "approved", "decided_by": name, "decided_at": at, "why": "By hand."}
+    return said | ({"in_force_at": at} if isinstance(row, Decision) else {"meant_sealed": None})
 
 
 def test_the_list_of_approvals_says_why_not_as_the_page_does(place: Place) -> None:
