@@ -7,7 +7,7 @@ from typing import Any
 
 from ledger import actions
 from ledger.models import Choice, Operation
-from ledger.rules.reversals import left_of
+from ledger.rules.reversals import VOID, left_of, way_of
 from ledger.rules.states import LIVE, Evidence, State, Verdict
 from review import amounts, beside, wording
 from review.confirming import Fact, Question, whom
@@ -149,7 +149,7 @@ def question(reading: Reading, keep: str) -> Question:
     many = wording.several(len(split.go), noun)
     facts = [*(one for one in whom(reading) if one.name != "Amount")]
     facts.append(Fact("Kept", _line(split.kept), _more(split.kept), sure=True))
-    facts += [Fact(_does(reading), _line(record), _more(record)) for record in split.go]
+    facts += [Fact(_does(reading, record), _line(record), _more(record)) for record in split.go]
     facts.append(Fact("Together", amounts.whole(split.amount, split.currency) or "not known"))
     needs = actions.choice_needs_second(reading.operation, split, reading.person.get_username())
     small = f"Nothing happens yet: it needs {reading.second}." if needs else "Ten seconds to undo"
@@ -162,8 +162,13 @@ def question(reading: Reading, keep: str) -> Question:
     )
 
 
-def _does(reading: Reading) -> str:
-    return "Void" if reading.operation.operation_type.how.void is not None else "By hand"
+def _does(reading: Reading, record: Mapping[str, Any]) -> str:
+    void = reading.operation.operation_type.how.void
+    if void is None:
+        return "By hand"
+    if way_of(void, record) == VOID:
+        return "Void"
+    return "Credit" if void.credit is not None else "By hand"
 
 
 def _follows(reading: Reading, split: actions.Split) -> Iterator[str]:
@@ -174,6 +179,9 @@ def _follows(reading: Reading, split: actions.Split) -> Iterator[str]:
         yield "The rules name no call for it: each becomes a task for people, and a check closes it."
         return
     yield "Each is looked at once more before it goes, and left if it has changed or the kept one is gone."
+    if any(way_of(void, record) != VOID for record in split.go):
+        then = "credited, and not voided" if void.credit is not None else "a task for people"
+        yield f"What is in a closed period is {then}: its rules bar voiding it."
     if void.credit is not None:
         yield f"What {there} refuses to void is credited."
     else:

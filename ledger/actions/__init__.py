@@ -48,7 +48,7 @@ from ledger.actions.reading import (
 from ledger.actions.recording import record
 from ledger.actions.resolving import expire, hold, reopen, settle
 from ledger.actions.revealing import reveal
-from ledger.actions.reversing import chosen_for, follow_rules
+from ledger.actions.reversing import chosen_for, first_tried_on, follow_rules
 from ledger.actions.submission import Submission, key_for, open_payload, rehearsed
 from ledger.actions.taking import Taken, take_in
 from ledger.actions.telling import send_again
@@ -101,6 +101,7 @@ __all__ = [
     "facts",
     "first_fact",
     "first_reference",
+    "first_tried_on",
     "follow_rules",
     "hand_over",
     "hear",

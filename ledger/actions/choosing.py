@@ -19,7 +19,7 @@ from ledger.models import Approval, Choice, Lookup, Operation
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import LostRace, Malformed, NotNow
 from ledger.rules.leaves import UNDO, Action
-from ledger.rules.reversals import VOID
+from ledger.rules.reversals import way_of
 from ledger.rules.states import LIVE, State
 
 CHANGED = "What is there has changed since you chose. See what it holds now, and choose again."
@@ -141,7 +141,8 @@ def _choose_locked(
         approval=approval,
         made_at=now,
     )
-    made = [make(operation, record, VOID, told=told, now=now) for record in chosen.go]
+    void = operation.operation_type.how.void
+    made = [make(operation, record, way_of(void, record), told=told, now=now) for record in chosen.go]
     data = _asked(chosen) | {"choice": str(choice.uid), "reversals": [str(one.uid) for one in made]}
     change(
         operation,

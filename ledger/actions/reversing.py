@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +15,7 @@ from ledger.actions.changing import change, locked, void_asked
 from ledger.actions.holding import cancel_locked, close_locked, hold_locked, tie_corrected, void_permit
 from ledger.actions.reading import contract_of
 from ledger.actions.submission import Prepared, digest_keys, linked
-from ledger.models import Choice, Event, Lookup, Operation, OperationType, TieoutNow
+from ledger.models import Choice, Event, Lookup, Operation, OperationType, TieoutNow, database_now
 from ledger.rules import digests
 from ledger.rules.actors import is_software
 from ledger.rules.errors import LostRace
@@ -129,6 +129,15 @@ def chosen_for(reversal: Operation) -> Chosen:
     if choice is None or goes is None:
         raise LostRace("What it reverses was chosen anew.")
     return Chosen(choice.kept, goes)
+
+
+def first_tried_on(reversal: Operation) -> date:
+    """Return the day of its first try, in its type's zone: on another day it would be another request.
+
+    Of what was never tried it is the day of now.
+    """
+    at = reversal.attempts.order_by("number").values_list("claimed_at", flat=True).first() or database_now()
+    return reversal.operation_type.day(at)
 
 
 def make(

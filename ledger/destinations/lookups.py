@@ -319,6 +319,7 @@ def sent_values(operation: Operation) -> Values:
     own = {
         "idempotency_key": operation.idempotency_key,
         "destination_reference": operation.reversed_reference,
+        "today": actions.first_tried_on(operation).isoformat(),
         **of_money(operation.amount, operation.currency, operation.operation_type.how.record),
     }
     return {**values_of(operation.reverses), **own}

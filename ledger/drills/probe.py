@@ -10,7 +10,7 @@ from ledger.destinations import lookups
 from ledger.destinations.connectors.base import SendRequest, refuse_open_transaction
 from ledger.destinations.connectors.guarded import connector_for
 from ledger.destinations.pacing import NoRoom, admitted
-from ledger.models import Drill, Operation, OperationType
+from ledger.models import Drill, Operation, OperationType, database_now
 from ledger.rules.calls import DrillSample, SendCall
 from ledger.rules.outcomes import Answer, Report, classify
 from ledger.rules.records import Found
@@ -136,7 +136,7 @@ class Range:
             contract=contract,
             payload=payload,
             idempotency_key=key,
-            values=lookups.values_of(operation),
+            values={**lookups.values_of(operation), "today": f"{self.kind.day(database_now())}"},
             timeout_s=self.kind.destination.reach.timeout_s,
             hang_up=hang_up,
         )

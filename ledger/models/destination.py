@@ -2,9 +2,10 @@
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import Any, Self, TypeVar
+from zoneinfo import ZoneInfo
 
 from django.db import models
 from pydantic import ValidationError
@@ -182,6 +183,10 @@ class OperationType(models.Model):
     def reviewing(self) -> ReviewPolicy:
         """How its cases are worked, parsed."""
         return _read(ReviewPolicy, self.review, of=self.name)
+
+    def day(self, at: datetime) -> date:
+        """Return the day of an instant, as its people's day begins and ends."""
+        return at.astimezone(ZoneInfo(self.reviewing.timezone)).date()
 
     def due_at(self, opened_at: datetime) -> datetime:
         """Return when a case of it is due that is opened now."""

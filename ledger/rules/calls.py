@@ -180,6 +180,8 @@ class VoidCall(ReversalCall):
     """The request that voids a surplus record; `credit`: the one that credits what is not voided."""
 
     credit: ReversalCall | None = None
+    when_closed: Literal["void", "credit"] = "void"
+    """What is done with a record whose period reads closed: `credit` where voiding it is barred."""
 
 
 class RetryPolicy(Section):

@@ -28,6 +28,8 @@ SEND = SET | {"idempotency_key", "account", FIRST}
 """What the path and the headers of a send may name."""
 LOOKUP = SEND | {"destination_reference", "since", "position"}
 """What a look-up may name; `position` is the number of a page, or of its first item."""
+REVERSAL = LOOKUP | {"today"}
+"""What a void or a credit may name; `today` is the day of its first try, where its type's day begins."""
 LIST = frozenset({"since", "account", "position"})
 """What a list may name."""
 PAYLOAD = "{payload}"

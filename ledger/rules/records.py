@@ -22,6 +22,8 @@ TEXT_MAX = 200
 """The longest id, reference or status that is read; the columns hold as much."""
 MORE = ("paid", "sent", "period")
 """What a record may say besides, for who chooses one of several."""
+CLOSED = "closed"
+"""What `period` says of a record whose period takes no more entries."""
 
 
 class Unreadable(ValueError):
@@ -177,7 +179,7 @@ def _more(map: RecordMap, item: object) -> tuple[tuple[str, str], ...]:
 def _said(value: object, name: str) -> str:
     """Write what a record says in words: yes and no, open and closed, or what stands there."""
     if isinstance(value, bool):
-        return ("closed" if value else "open") if name == "period" else ("yes" if value else "no")
+        return (CLOSED if value else "open") if name == "period" else ("yes" if value else "no")
     return redact_text(str(value), limit=TEXT_MAX) if isinstance(value, str | int | Decimal) else ""
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from ledger.rules.calls import Calls, RecordMap
-from ledger.rules.records import MORE, Found, RecordSeen
+from ledger.rules.calls import Calls, RecordMap, VoidCall
+from ledger.rules.records import CLOSED, MORE, Found, RecordSeen
 from ledger.rules.states import Standing, Verdict
 
 VOID, CREDIT = "void", "credit"
@@ -26,6 +26,15 @@ class Chosen:
     def id(self) -> str:
         """The id of the record that goes."""
         return str(self.goes["id"])
+
+
+def way_of(void: VoidCall | None, record: Mapping[str, Any]) -> str:
+    """Return how a record (as stored) is reversed: voided, or credited where its period is closed to that.
+
+    A closed period is not written to: what would have to be credited and has no call for it is for people.
+    """
+    barred = void is not None and void.when_closed == CREDIT and record.get("period") == CLOSED
+    return CREDIT if barred else VOID
 
 
 def judged(found: Found, chosen: Chosen) -> Found:

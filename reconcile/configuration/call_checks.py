@@ -22,8 +22,8 @@ _KNOWN_IN = {
     "send": placeholders.SEND,
     "lookup": placeholders.LOOKUP,
     "list": placeholders.LIST,
-    "void": placeholders.LOOKUP,
-    "void.credit": placeholders.LOOKUP,
+    "void": placeholders.REVERSAL,
+    "void.credit": placeholders.REVERSAL,
 }
 
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 
 from ledger.models import OperationType
 from ledger.rules import keys, money, placeholders
-from ledger.rules.calls import DrillSample, RecordMap, RetryPolicy, SendCall
+from ledger.rules.calls import DrillSample, RecordMap, RetryPolicy, SendCall, VoidCall
 from ledger.rules.contracts import Contract
 from ledger.rules.paths import dotted, split
+from ledger.rules.reversals import CREDIT
 from reconcile.configuration.call_checks import check_calls, check_match, check_record
 from reconcile.configuration.connector_checks import check_call_lines
 from reconcile.configuration.layout import Layout
@@ -39,6 +40,7 @@ def check_type(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _note_shadowed(part, contract, layout)
     _check_sample(part, layout, wrongs)
     _note_unseen_void(part, layout)
+    _check_closed(part, layout, wrongs)
 
 
 def _note_unseen_void(part: Part, layout: Layout) -> None:
@@ -52,6 +54,25 @@ def _note_unseen_void(part: Part, layout: Layout) -> None:
         layout.notes.append(
             f"{dotted((*part.path, 'record', 'void_statuses'))} is missing: a record counts as reversed only "
             "once it is there no more."
+        )
+
+
+def _check_closed(part: Part, layout: Layout, wrongs: Wrongs) -> None:
+    """Check that what is barred in closed periods is known to be in one, and is credited in an open one."""
+    void, record = part.get("void", VoidCall), part.get("record", RecordMap)
+    if void is None or void.when_closed != CREDIT:
+        return
+    path = (*part.path, "void")
+    if record is None or record.period is None:
+        what = "when_closed counts only where record.period tells that a record’s period is closed."
+        wrongs.add((*path, "when_closed"), what, 'Add period = "…" to its record section.')
+    if void.credit is None:
+        layout.notes.append(
+            f"{dotted((*path, 'credit'))} is missing: what is in a closed period is for people."
+        )
+    elif "{today}" not in str(void.credit.model_dump()):
+        layout.notes.append(
+            f"{dotted((*path, 'credit'))} names no {{today}}: the destination has to date it as open."
         )
 
 

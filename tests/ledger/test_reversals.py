@@ -294,6 +294,51 @@ def test_where_the_kept_one_is_gone_nothing_more_is_reversed(several: Several) -
     assert standing(several.durban.again(operation)) == "completed", "looked at: the other is what is left"
 
 
+BARRED = VOID | {"when_closed": "credit"}
+DATED: dict[str, Any] = {"path": "/invoices/{destination_reference}/credit?on={today}"}
+
+
+def in_periods(several: Several, periods: dict[str, str]) -> None:
+    """Let the destination say in which period each record is."""
+    with closing(sqlite3.connect(several.books.file)) as file, file:
+        for record, period in periods.items():
+            file.execute(
+                "UPDATE invoices SET sent = json_set(sent, '$.period', ?) WHERE number = ?",
+                (period, record.partition("-")[2]),
+            )
+    kind = several.durban.invoice
+    kind.calls["record"]["period"] = "period"
+    kind.save(update_fields=["calls"])
+
+
+@pytest.mark.parametrize("credit", [DATED, None])
+def test_what_is_in_a_closed_period_is_never_voided_where_that_is_barred(
+    clock: Clock, books: Sandbox, credit: dict[str, Any] | None
+) -> None:
+    """The sandbox would void it: nobody asks it to."""
+    several = Several(clock, books, void=BARRED | ({"credit": credit} if credit else {}))
+    operation = several(3)
+    kept, shut, free = several.there(operation)
+    in_periods(several, {kept: "open", shut: "closed", free: "open"})
+    several.looked(operation)
+    asked = browser_of("ann").get(f"/operations/{operation.uid}/choose/?keep={kept}").content.decode()
+    assert (
+        f"What is in a closed period is {'credited, and not voided' if credit else 'a task for people'}"
+        in asked
+    )
+    several.choose(operation, kept)
+    barred = of(operation, shut)
+    assert barred.operation_type.name == "invoice.create.credit"
+    several.work()
+    assert several.there(operation) == {kept: "open", shut: "credited" if credit else "open", free: "void"}
+    assert reversals(operation)[shut] == ("completed" if credit else "pending: by_hand")
+    if credit:
+        day = actions.first_tried_on(barred)
+        assert day == barred.attempts.get().claimed_at.date()
+        clock.advance(3 * 86400)
+        assert lookups.sent_values(barred)["today"] == f"{day}", "another day would be another request"
+
+
 def test_what_cannot_be_voided_is_credited_where_the_rules_say_how(clock: Clock, books: Sandbox) -> None:
     several = Several(clock, books, void=VOID | {"credit": CREDIT})
     operation = several(4)

@@ -161,3 +161,22 @@ def test_a_line_is_shown_when_it_changes_and_nothing_when_it_does_not(
         assert all(any(f"{section}.{name}" in line for line in said) for name in names), lines
         assert taken(tmp_path, with_lines(section, lines)).changes == []
         assert OperationType.objects.get().trouble == ""
+
+
+def test_what_is_barred_in_closed_periods_has_to_be_known_to_be_in_one(
+    database: Database, tmp_path: Path
+) -> None:
+    void = '[operation_types."payment.create".void]\npath = "/payments/{destination_reference}/void"\n'
+    void += 'when_closed = "credit"\n'
+    with pytest.raises(Refused) as refusal:
+        taken(tmp_path, FILE + "\n" + void)
+    assert "when_closed counts only where record.period tells" in str(refusal.value)
+    told = with_lines("record", 'period = "closed"') + "\n" + void
+    assert any("is in a closed period is for people" in note for note in taken(tmp_path, told).notes)
+    credit = (
+        '[operation_types."payment.create".void.credit]\npath = "/payments/{destination_reference}/credit"\n'
+    )
+    undated = taken(tmp_path, told + credit).notes
+    assert any("names no {today}" in note for note in undated)
+    dated = told + credit + 'body = { on = "{today}" }\n'
+    assert not any("{today}" in note for note in taken(tmp_path, dated).notes)

@@ -139,7 +139,7 @@ def test_44_an_approval_is_the_word_of_an_open_account_that_approves_at_that_mom
     row, address, form = ASKS[what](place)
     agrees("closed", "both", "audits", "then")
     User.objects.filter(username="closed").update(is_active=False)
-    place.durban.clock.database.as_superuser(  # as some have both from before nobody could
+    place.clock.database.as_superuser(  # as some have both from before nobody could
         "SET session_replication_role = replica",
         "INSERT INTO auth_user_groups (user_id, group_id) SELECT u.id, g.id FROM auth_user u, auth_group g"
         " WHERE u.username = 'both' AND g.name = 'administrator'",
@@ -148,7 +148,8 @@ def test_44_an_approval_is_the_word_of_an_open_account_that_approves_at_that_mom
     User.objects.get(username="then").groups.clear()
     rows = type(row)._default_manager.filter(pk=row.pk)
     for name in ("nobody at all", "vic", "closed", "both", "audits", "then"):
-        with pytest.raises(IntegrityError, match="whose account is open and approves"), transaction.atomic():
+        why = None if name == "nobody at all" else "whose account is open and approves"
+        with pytest.raises(IntegrityError, match=why), transaction.atomic():
             rows.update(**approved(row, name, place))
     answered("eve" if row.maker != "eve" else "kim", address, form, way="approve")
     row.refresh_from_db()
@@ -161,8 +162,9 @@ def approved(row: Any, name: str, place: Place) -> dict[str, Any]:
     at = place.clock.now()
     if isinstance(row, Bulk):
         return {"status": "running", "approved_by": name, "approved_at": at, "starts_at": at}
-    said = {"answer": "approved", "decided_by": name, "decided_at": at, "why": "By hand."}
-    return said | ({"in_force_at": at} if isinstance(row, Decision) else {"meant_sealed": None})
+    said: dict[str, Any] = {"answer": "approved", "decided_by": name, "decided_at": at, "why": "By hand."}
+    more: dict[str, Any] = {"in_force_at": at} if isinstance(row, Decision) else {"meant_sealed": None}
+    return said | more
 
 
 def test_the_list_of_approvals_says_why_not_as_the_page_does(place: Place) -> None:

@@ -9,6 +9,6 @@ class Migration(migrations.Migration):
     dependencies = [
         ("ledger", "0038_revealed"),
         ("reconcile", "0022_matched_once"),
-        ("review", "0023_reported"),
+        ("review", "0024_missed"),
     ]
     operations = [migrations.RunSQL(statement("in_role"), migrations.RunSQL.noop)]
