@@ -214,6 +214,7 @@ SHOWN: dict[str, dict[str, str]] = {
             ("method", "path"),
             f"{REVERSALS}::test_the_one_that_is_chosen_is_kept_and_the_others_are_void_and_that_is_proved",
         ),
+        "when_closed": f"{REVERSALS}::test_what_is_in_a_closed_period_is_never_voided_where_that_is_barred",
         "credit": f"{REVERSALS}::test_what_cannot_be_voided_is_credited_where_the_rules_say_how",
         "headers": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
         "body": f"{CLAIMS}::test_a_reversal_has_headers_and_a_body_of_its_own",
