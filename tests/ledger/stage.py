@@ -28,6 +28,7 @@ from ledger.rules.errors import (
 from ledger.rules.records import Found, judge
 from ledger.rules.states import State, Verdict
 from tests import factories as make
+from tests import people
 from tests.databases import Clock
 from tests.ledger.promises import Promises, Snapshot
 from tests.ledger.world import TICK, World
@@ -273,6 +274,8 @@ class Stage(RuleBasedStateMachine):
             return
         if asked.action in (Ask.OVERRIDE_END, Ask.OVERRIDE_PERMIT) and self.world.may_exist(self.now):
             self.world.by_hand = True  # two people's word stands against what is there
+        if agrees:
+            people.agrees(who)
         action = actions.approve if agrees else actions.refuse
         done = self.click(lambda pk, **given: action(asked.uid, **given), who)
         assert isinstance(done, NotNow) or who != asked.maker, "nobody agrees with themselves"
