@@ -45,7 +45,7 @@ def test_ann_overrides_by_keys_and_bob_approves_without_script(
     bob.goto("/approvals/")
     bob.get_by_role("link", name=re.compile("Approve ?: Reminder for order 398")).click()
     bob.get_by_role("button", name="Confirm").click()
-    expect(bob.get_by_role("heading", name="1 approval waits for a second person")).to_be_visible()
+    expect(bob.get_by_role("heading", name="2 approvals wait for a second person")).to_be_visible()
     expect(bob.get_by_text("approved the override that closes it as not done, asked by ann.")).to_be_visible()
     bob.goto(f"/operations/{operation.uid}/")
     expect(bob.locator("main")).to_have_attribute("data-state", "failed")
