@@ -33,9 +33,13 @@ from collections.abc import Iterator  # noqa: E402
 import django  # noqa: E402
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402
 from xdist.remote import Producer  # noqa: E402
 
 django.setup()
+
+# One round instead of a million: each wrong word, and each that is stored, cost a third of a second.
+PBKDF2PasswordHasher.iterations = 1
 
 # A busy machine is no failure; what an example proves does not depend on how long it took.
 hypothesis.settings.register_profile(
