@@ -20,6 +20,8 @@ from tests.connectors import MARK
 from tests.processes import Spawn
 
 START_S = 120
+BEAT_S = 0.1
+"""How often it is looked for a beat: a beat stays, and each look costs as much as a step of the worker's."""
 SIZE = 6
 
 
@@ -56,7 +58,7 @@ class Worker:
         """Start one and wait for the first beat of its own queue."""
         before = last_beat()
         worker = cls(spawn("worker", "manage.py", "worker"))
-        until(lambda: last_beat() != before, seconds=START_S, what="The worker's first beat")
+        until(lambda: last_beat() != before, seconds=START_S, what="The worker's first beat", every_s=BEAT_S)
         return worker
 
     @property
@@ -92,7 +94,7 @@ class Worker:
     def beats_again(self, *, seconds: float = 10) -> None:
         """Wait for a beat after this moment."""
         before = last_beat()
-        until(lambda: last_beat() != before, seconds=seconds, what="Another beat")
+        until(lambda: last_beat() != before, seconds=seconds, what="Another beat", every_s=BEAT_S)
 
     def lose_cluster(self) -> None:
         """Kill the process group of its cluster, hands and all; the supervisor begins another one."""
