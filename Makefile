@@ -9,10 +9,13 @@ DEVELOPMENT := .venv/development-$(shell cksum requirements-test.lock | tr -cs '
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
-# Half of a test's time it waits: for a process, a browser, the end of a lease. So there are two for each core.
+# Half of a test's time it waits: for a process, a browser, the end of a lease. With two processes for each core a
+# fifth of the time is nobody's, with three a sixteenth; each needs up to 1 GB. What takes long is left two.
 # `make test` keeps a picture of every page here: wide and narrow, light and dark.
 SHOTS ?= .data/pictures
-PYTEST := $(BIN)/python -m pytest --numprocesses=$$((2 * $(CORES))) --dist=loadfile
+PER_CORE := 3
+test-long: PER_CORE := 2
+PYTEST = $(BIN)/python -m pytest --numprocesses=$$(($(PER_CORE) * $(CORES))) --dist=loadfile
 
 .PHONY: demo serve test test-long test-postgres15 check bench promise dev lock
 
