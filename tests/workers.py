@@ -117,7 +117,7 @@ def living(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
 
-def gone(processes: list[psutil.Process], *, seconds: float = 5) -> None:
+def gone(processes: list[psutil.Process], *, seconds: float = 60) -> None:
     """Wait until all of them have ended."""
     until(lambda: not living(processes), seconds=seconds, what=f"The end of {processes}")
 

@@ -58,7 +58,7 @@ class Holder:
         # Its end comes when the last child that shares it has ended too.
         assert self.process.stdout.read() == ""
         self.process.stdout.close()
-        assert self.process.wait(20) == 0
+        assert self.process.wait(60) == 0
 
     def kill(self) -> None:
         self.process.kill()
@@ -230,7 +230,7 @@ def test_after_the_last_was_killed_the_next_uses_it_and_stops_it(folder: Path) -
 
 def test_a_forked_child_holds_after_its_parent_has_left(folder: Path) -> None:
     child = Holder(folder, "fork").ready()
-    assert child.process.wait(10) == 0
+    assert child.process.wait(60) == 0
     assert server(folder) is not None
     child.leave()
     assert server(folder) is None

@@ -89,7 +89,7 @@ def test_asked_to_stop_it_stops_even_what_does_not_listen(houses: list[House]) -
     house = House(mild=MILD, STUBBORN=STUBBORN)
     houses.append(house)
     house.process.terminate()
-    assert house.process.wait(15) == 0
+    assert house.process.wait(60) == 0
     assert house.all_gone()
 
 
@@ -99,14 +99,14 @@ def test_ctrl_c_to_the_group_stops_all_and_a_second_one_does_not_break_it_off(ho
     os.killpg(house.process.pid, signal.SIGINT)
     wait_until(lambda: not _lives(house.all[1]), 0.5)
     os.killpg(house.process.pid, signal.SIGINT)
-    assert house.process.wait(15) == 0
+    assert house.process.wait(60) == 0
     assert house.all_gone()
 
 
 def test_one_that_ends_ends_all_and_is_named(houses: list[House]) -> None:
     house = House(mild=MILD, brief="import time; time.sleep(1); raise SystemExit(3)")
     houses.append(house)
-    assert house.process.wait(15) == 1
+    assert house.process.wait(60) == 1
     assert house.process.stderr
     assert "The brief ended by itself with 3." in house.process.stderr.read()
     assert house.all_gone()
@@ -117,7 +117,7 @@ def test_when_whoever_started_it_is_killed_it_stops(houses: list[House]) -> None
     house = House("sh", "-c", '"$@"; true', "sh", mild=MILD)
     houses.append(house)
     house.process.kill()
-    house.process.wait(10)
+    house.process.wait(60)
     assert house.all_gone()
 
 
@@ -125,7 +125,7 @@ def test_killed_itself_it_leaves_nobody_behind(houses: list[House], tmp_path: Pa
     house = House(mild=MILD)
     houses.append(house)
     house.process.kill()
-    house.process.wait(10)
+    house.process.wait(60)
     assert house.all_gone()
 
 

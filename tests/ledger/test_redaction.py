@@ -154,10 +154,10 @@ def test_a_secret_is_taken_out_before_the_text_is_clipped() -> None:
 
 
 def test_a_large_answer_is_redacted_in_little_time() -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     for unit in ("a", "a@", 'token="', "\\", "1 ", "4", "a.", "eyJ"):
         redact_text(unit * 1_000_000)
-    assert time.perf_counter() - begun < 15
+    assert time.process_time() - begun < 15
 
 
 @given(st.text(max_size=600))

@@ -25,6 +25,9 @@ BEAT = "ledger.worker.tasks.beat"
 BACK_S = 90
 """A silent cluster is ended after twelve seconds, and a new one needs a few to start on a busy machine."""
 
+STOPPED_S = 25
+"""It ends what does not end by itself after eight seconds; one that waited for its send would take thirty."""
+
 
 @pytest.fixture
 def words(request: pytest.FixtureRequest) -> "Words":
@@ -62,10 +65,8 @@ def unreachable(database: Database) -> Iterator[None]:
 
 def test_sigterm_leaves_no_process(worker: Worker, words: Words) -> None:
     everything = worker.cluster()
-    began = time.monotonic()
     worker.process.send_signal(signal.SIGTERM)
-    assert worker.process.wait(10) == 0
-    assert time.monotonic() - began < 10
+    assert worker.process.wait(STOPPED_S) == 0
     assert not living(everything)
     assert "ERROR" not in words
 
@@ -79,10 +80,8 @@ def test_sigint_in_the_middle_of_a_long_send_leaves_no_process(
     operation = durban.invoiced(1)
     until(lambda: sandbox.effects(operation.key), what="The effect")
     everything = worker.cluster()
-    began = time.monotonic()
     worker.process.send_signal(signal.SIGINT)
-    assert worker.process.wait(10) == 0
-    assert time.monotonic() - began < 10
+    assert worker.process.wait(STOPPED_S) == 0
     assert not living(everything)
     # What it was sending is in doubt, and its lease tells when.
     assert durban.again(operation).state == State.RUNNING
@@ -216,7 +215,7 @@ def test_a_database_that_was_away_is_worked_with_again(
     with unreachable(database):
         until(lambda: words.count("The database cannot be worked with") == 2, what="A second word")
         worker.process.terminate()
-        assert worker.process.wait(10) == 0
+        assert worker.process.wait(STOPPED_S) == 0
     assert not living(everything)
 
 

@@ -94,7 +94,7 @@ def killed_after_two_pages(books: Books) -> Run:
     dies_at(run, 4)
     run.refresh_from_db()
     assert run.pages == [2, 2]
-    until(leasing.abandoned, seconds=10, what="The end of its session")
+    until(leasing.abandoned, seconds=60, what="The end of its session")
     return run
 
 
@@ -109,7 +109,7 @@ def test_61_a_killed_run_goes_on_after_its_last_page_and_gives_the_same(paged: B
     process = begun(paged, spawn)
     process.kill()
     process.wait()
-    until(leasing.abandoned, seconds=10, what="The end of its session")
+    until(leasing.abandoned, seconds=60, what="The end of its session")
     run = Run.objects.running().get()
     paged.sandbox.clear_faults()
     paged.sandbox.faults("error_before", "limit=2 ", count=None, arg=500)  # page one is not given again
@@ -172,7 +172,7 @@ def test_61_wherever_a_run_is_killed_it_comes_to_the_same_end(listed: Books, wri
     while dies_at(run, len(steps) + 1, written=written):
         run.refresh_from_db()
         steps.append(run.step)
-        until(leasing.abandoned, seconds=10, what="The end of its session")
+        until(leasing.abandoned, seconds=60, what="The end of its session")
     assert set(steps) == set(Run.Step)
     run.refresh_from_db()
     assert (run.state, run.hold, run.digest) == ("done", len(steps) + 2, undisturbed.digest)
