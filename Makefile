@@ -10,12 +10,14 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --re
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links
 # Half of a test's time it waits: for a process, a browser, the end of a lease. With two processes for each core a
-# fifth of the time is nobody's, with three a sixteenth; each needs up to 1 GB. What takes long is left two.
+# fifth of the time is nobody's, with three a sixteenth. Six need some 4 GB. What takes long is left two.
 # `make test` keeps a picture of every page here: wide and narrow, light and dark.
 SHOTS ?= .data/pictures
 PER_CORE := 3
 test-long: PER_CORE := 2
 PYTEST = $(BIN)/python -m pytest --numprocesses=$$(($(PER_CORE) * $(CORES))) --dist=loadfile
+# Read once, what pytest makes of each file is kept; on a fresh machine each process would make it for itself.
+READ := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --collect-only -qq
 
 .PHONY: demo serve test test-long test-postgres15 check bench promise dev lock
 
@@ -29,6 +31,8 @@ test: $(DEVELOPMENT)
 	bash .ci/need chromium-headless-shell /usr/bin/chromium-headless-shell
 	bash .ci/need curl /usr/bin/curl
 	bash .ci/need jq /usr/bin/jq
+	@echo "Reading the tests …"
+	@$(READ) >/dev/null || true
 	SHOTS=$(SHOTS) $(PYTEST) -m "not long"
 
 test-long: $(DEVELOPMENT)
