@@ -39,6 +39,7 @@ test-long: $(DEVELOPMENT)
 	command -v npm >/dev/null || bash .ci/need npm /usr/bin/npm
 	bash .ci/need nodejs /usr/bin/node
 	bash .ci/need redis-server /usr/bin/redis-server
+	bash .ci/need libreoffice-calc /usr/bin/soffice
 	$(PYTEST) -m long
 
 test-postgres15: $(DEVELOPMENT)

@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from reconcile import findings, reports, reversals, tables
+from reconcile import findings, provenance, reports, reversals, tables
 from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
@@ -48,17 +48,22 @@ def table(run: Run, *, author: str, now: datetime) -> Table:
         author=author,
         count=rows.count() + len(run.reversed),
         totals={f"unexplained {currency}": amount for currency, amount in run.residual.items()},
-        more={"digest": run.digest, **dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"]))},
+        more={
+            **dict(provenance.lines(provenance.of(run, author=author, now=now))),
+            **dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"])),
+        },
     )
     by = {finding.pk: waiver for finding, waiver in waived}
     found = (_row(run, finding, by.get(finding.pk)) for finding in rows.iterator(ROWS))
     return Table(about, COLUMNS, chain(found, map(_reversed, run.reversed)))
 
 
-def document(run: Run, *, now: datetime) -> Iterator[str]:
+def document(run: Run, *, author: str, now: datetime) -> Iterator[str]:
     """Yield what `reconcile --json` prints of a finished run, some hundred findings at a time."""
     found = findings.stored(run).iterator(ROWS)
-    return tables.joined(reports.head(run, waivers.waived(run, now)), map(reports.finding_shown, found))
+    origin = provenance.of(run, author=author, now=now)
+    head = reports.head(run, waivers.waived(run, now), origin)
+    return tables.joined(head, map(reports.finding_shown, found))
 
 
 def _tie_out(tie: Mapping[str, Any], currencies: Iterable[str]) -> Iterator[tuple[str, object]]:

@@ -148,6 +148,8 @@ class Run(models.Model):
     records = models.PositiveIntegerField(default=0)
     repeated = models.PositiveIntegerField(default=0)
     """Records that came twice under one id, because they changed while the list was read; counted once."""
+    made_with = models.JSONField(default=dict)
+    """The rules and questions that it went by, and what it left untested: see `reconcile.provenance`."""
     counted = models.JSONField(default=dict)
     """The totals that were taken another way than by class: see `reconcile.tying`."""
     classes = models.JSONField(default=dict)

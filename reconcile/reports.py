@@ -12,6 +12,7 @@ from django.db.models.functions import Abs
 
 from ledger import sight
 from ledger.rules.money import Money, show
+from reconcile import provenance
 from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.models import Finding, Run
@@ -33,18 +34,19 @@ SETTLED = {
 """What a run does in the ledger, in words that follow the number one, or another."""
 
 
-def document(run: Run, findings: Sequence[Finding], *, now: datetime) -> dict[str, Any]:
-    """Return what `--json` prints: classes, totals, residual, digest, tie-out, findings, reversed.
+def document(run: Run, findings: Sequence[Finding], *, author: str, now: datetime) -> dict[str, Any]:
+    """Return what `--json` prints: provenance, classes, totals, digest, tie-out, findings, reversed.
 
     `now`: as of when it is told what is waived.
     """
-    told = head(run, waivers.waived(run, now, found=findings))
+    told = head(run, waivers.waived(run, now, found=findings), provenance.of(run, author=author, now=now))
     return {**told, "findings": [finding_shown(finding) for finding in findings]}
 
 
-def head(run: Run, waived: waivers.Waived) -> dict[str, Any]:
-    """Return what a run comes to, and its tie-out, before its findings."""
-    return {**figures(run), "tie_out": tie_out(run, waived), "reversed": run.reversed}
+def head(run: Run, waived: waivers.Waived, origin: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where a run's figures come from, what it comes to, and its tie-out, before its findings."""
+    told = {"tie_out": tie_out(run, waived), "reversed": run.reversed}
+    return {"provenance": origin, **figures(run), **told}
 
 
 def books(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:

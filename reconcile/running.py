@@ -19,6 +19,7 @@ from reconcile import (
     comparing,
     findings,
     leasing,
+    provenance,
     pulling,
     reports,
     reversals,
@@ -98,6 +99,7 @@ def _execute(run: Run) -> list[Finding]:
     _start_over_if_configured_since(run)
     if run.step == Run.Step.LISTING:
         pulling.pull(run)
+        run.counted = {**run.counted, "as_of": database_now().isoformat(timespec="seconds")}
         pulling.stage_ledger(run)
     found = _compare(run) if run.step == Run.Step.COMPARING else list(findings.stored(run))
     if not run.dry_run:
@@ -143,6 +145,7 @@ def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
     run.tie = tie.stored()
     run.totals = tying.totals(tie)
     run.residual = tying.residuals(tie)
+    run.made_with = provenance.made_with(run)
     run.digest = hashlib.sha256(canonical(_told(run, found))).hexdigest()
 
 
@@ -168,7 +171,9 @@ def store(run: Run, found: Sequence[Finding]) -> None:
             leasing.keep(run)
             Finding.objects.bulk_create(found[start : start + STORED])
         carrying.take_up(run)
-        run.save(update_fields=["step", "classes", "tie", "totals", "residual", "digest", "reversed"])
+        run.save(
+            update_fields=["step", "classes", "tie", "totals", "residual", "digest", "reversed", "made_with"]
+        )
 
 
 def finish(run: Run) -> None:

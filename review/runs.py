@@ -23,13 +23,13 @@ from django.db.models import (
 from django.db.models.functions import Abs, Coalesce
 
 from ledger.models import Operation
-from reconcile import findings, reports
+from reconcile import findings, provenance, reports
 from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
 from reconcile.differences.waivers import WAIVED
 from reconcile.models import Finding, Run
-from review import amounts, instants, opening, wording
+from review import amounts, instants, opening, origins, wording
 from review.ages import CLASSES, Ages, Part
 from review.tie_out import TieOut
 
@@ -137,6 +137,8 @@ class Reading:
     """The last difference of the page before."""
     itself: bool = False
     """The page begins with that one, rather than after it."""
+    author: str = ""
+    """Who reads it."""
 
     @cached_property
     def there(self) -> str:
@@ -304,7 +306,18 @@ class Reading:
     @property
     def not_tested(self) -> list[str]:
         """What nobody compared, so that nobody takes it for compared."""
-        return not_tested(self.run)
+        said: list[str] = self.origin["not_tested"]
+        return said
+
+    @property
+    def came_from(self) -> list[tuple[str, str]]:
+        """The same in words."""
+        return list(origins.rows(self.run, self.origin))
+
+    @cached_property
+    def origin(self) -> dict[str, Any]:
+        """Where its figures come from."""
+        return provenance.of(self.run, author=self.author, now=self.now)
 
     def _ages(self, currency: str) -> Ages:
         held = [held for held in self._open if held.currency == currency]
@@ -351,28 +364,6 @@ def window(run: Run) -> str:
     """Write a run's window: "26 Oct 2026, 07:02 up to 30 Nov 2026, 07:02 SAST"."""
     zone = run.window_to.astimezone(instants.zone()).tzname() or ""
     return f"{stamp(run.window_from)} up to {stamp(run.window_to)} {zone}"
-
-
-def not_tested(run: Run) -> list[str]:
-    """Return what a run leaves untested, in sentences."""
-    kind, there = run.plan.operation_type, run.plan.operation_type.destination
-    record, listing = kind.how.record, kind.how.list
-    compared = ["reference"]
-    if record is not None:
-        compared += ["amount, currency"] if record.amount is not None else []
-        compared += ["status"] if record.status is not None else []
-    said = [
-        f"Texts, tax and lines. Compared: {', '.join(compared)}.",
-        "What nobody handed to Tieout: this plan has no third side, its source.",
-        f"Operations accepted before {stamp(run.window_from)}.",
-        f"Other accounts of {there.title} than “{there.account}”.",
-    ]
-    allowed = [f"{cur}\u00a0{text}" for cur, text in sorted(run.plan.tolerance.items()) if Decimal(text)]
-    if allowed:
-        said.append(f"Differences of up to {', '.join(allowed)}: they count as matched.")
-    if listing is not None and listing.paging.style == "none":
-        said.append(f"Whether {there.title} cut its list short: it came as one page.")
-    return said
 
 
 def _name(operation: Operation) -> str:

@@ -134,7 +134,9 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     }
     if run.state == Run.State.DONE:
         first = _named(request, run, "first")
-        reading = Reading(run, now, after=first or _named(request, run, "after"), itself=first is not None)
+        after = first or _named(request, run, "after")
+        author = person(request).get_username()
+        reading = Reading(run, now, after=after, itself=first is not None, author=author)
         context |= {
             "reading": reading,
             "headline": reports.headline(run, reading.still),
@@ -166,7 +168,7 @@ def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
     run = _run(uid)
     if run.state != Run.State.DONE:
         return _not_whole()
-    pieces = exports.document(run, now=database_now())
+    pieces = exports.document(run, author=person(request).get_username(), now=database_now())
     return StreamingHttpResponse(pieces, content_type="application/json")
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from ledger.models import Operation
 from ledger.rules.states import Outcome
@@ -12,11 +12,13 @@ from reconcile.expected.actions import foresee
 from reconcile.models import Run
 from reconcile.running import NotWhole, execute, window
 from tests.browser.conftest import Windows
-from tests.browser.test_looks import looked_at, outgrown, unfold
+from tests.browser.test_looks import keep, looked_at, outgrown, unfold
 from tests.databases import Clock
 from tests.reconcile.books import HELD, Books, closed, key_of, record
 from tests.sandboxes import Sandbox
 
+PAPER = 680
+"""An A4 page between its margins, in the pixels of a style sheet."""
 TWELFTH, TWENTY_SIXTH, THIRTIETH = (datetime(2026, 11, day, 5, 2, tzinfo=UTC) for day in (12, 26, 30))
 
 
@@ -90,6 +92,24 @@ def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_
     for width in range(360, 1601, 80):
         page.set_viewport_size({"width": width, "height": 900})
         assert outgrown(page) == [], f"at {width}"
+    page.reload()
+    on_paper(page)
+
+
+def on_paper(page: Page) -> None:
+    """A run as it is printed: what a controller signs, with where it comes from, and nothing to click."""
+    page.set_viewport_size({"width": PAPER, "height": 1123})
+    asked, signed = page.get_by_text("updated_since={since}"), page.get_by_text("Prepared by, on")
+    expect(asked).to_be_hidden()
+    expect(signed).to_be_hidden()
+    page.emulate_media(media="print")
+    for seen in (asked, signed, page.get_by_text("Not tested"), page.get_by_text("Unexplained").first):
+        expect(seen).to_be_visible()
+    for gone in (page.locator(".top"), page.locator(".btn").first, page.get_by_text("To keep, with where")):
+        expect(gone).to_be_hidden()
+    assert outgrown(page) == []
+    keep(page, "run-print")
+    page.emulate_media(media="screen")
 
 
 def test_a_difference_is_decided_by_mouse_by_keys_and_without_script(

@@ -72,7 +72,11 @@ class Command(BaseCommand):
     def _say(self, run: Run, found: Sequence[Finding], *, as_json: bool) -> None:
         if as_json:
             self.stdout.write(
-                json.dumps(reports.document(run, found, now=database_now()), indent=2, ensure_ascii=False)
+                json.dumps(
+                    reports.document(run, found, author=ACTOR, now=database_now()),
+                    indent=2,
+                    ensure_ascii=False,
+                )
             )
         else:
             self.stdout.write(reports.table(run, found, now=database_now()))

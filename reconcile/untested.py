@@ -1,0 +1,57 @@
+"""What a run leaves untested, in sentences: the one place that says it, for every form."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from ledger.models import Destination
+from reconcile.classes import ItemClass
+from reconcile.models import Record, Run
+
+
+def of(run: Run) -> list[str]:
+    """Say what these figures do not show; by the rules that the run goes by, while its lines are staged."""
+    there = run.plan.operation_type.destination
+    said = [
+        "Whether all that should exist reached Tieout: this plan has no source, the third side.",
+        f"Texts, tax and lines: no payload was compared. Compared: {', '.join(compared(run))}.",
+        f"Operations accepted before {run.window_from.astimezone(run.plan.zone):%Y-%m-%d %H:%M %Z}.",
+        f"Other accounts of {there.title} than “{there.account}”.",
+    ]
+    return [*said, *_tolerated(run), *_list(run, there), *_absent(run)]
+
+
+def compared(run: Run) -> list[str]:
+    """Name the parts of a record that are compared."""
+    record = run.plan.operation_type.how.record
+    parts = ["reference"]
+    if record is not None:
+        parts += ["amount, currency"] if record.amount is not None else []
+        parts += ["status"] if record.status is not None else []
+    return parts
+
+
+def _tolerated(run: Run) -> Iterator[str]:
+    allowed = [f"{cur}\u00a0{text}" for cur, text in sorted(run.plan.tolerance.items()) if Decimal(text)]
+    if allowed:
+        yield f"Differences of up to {', '.join(allowed)}: they count as matched."
+
+
+def _list(run: Run, there: Destination) -> Iterator[str]:
+    """Say that nothing but the list itself tells whether it was whole."""
+    listing = run.plan.operation_type.how.list
+    how = "it came as one page" if listing is not None and listing.paging.style == "none" else ""
+    how = how or "it was read to the end of its pages"
+    yield f"Whether the list of {there.title} was whole is not proved: {how}, and nothing else counted it."
+
+
+def _absent(run: Run) -> Iterator[str]:
+    """Say of how many absent operations nobody knows whether they are there."""
+    lines = Record.objects.filter(run=run, side=Record.Side.LEDGER, item_class=ItemClass.UNCERTAIN)
+    unasked, blind = (lines.filter(pair=None, looked=seen).count() for seen in ("", "could_not_look"))
+    for count, why in ((unasked, "were not looked up"), (blind, "could not be looked up")):
+        if count:
+            yield f"{count} operation{'s' * (count != 1)} that the list lacks {_one(why, count)}: uncertain."
+
+
+def _one(words: str, count: int) -> str:
+    return words.replace("were", "was") if count == 1 else words
