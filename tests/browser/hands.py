@@ -61,7 +61,7 @@ class Hand:
         self.page.get_by_label(label).check()
         self.clicks += 1
 
-    def write(self, label: str, text: str) -> None:
+    def write(self, label: str | re.Pattern[str], text: str) -> None:
         """Write into a field."""
         self.page.get_by_label(label).fill(text)
 
@@ -107,7 +107,7 @@ class Keys(Hand):
                 self.page.keyboard.press("ArrowDown")
         assert field.is_checked()
 
-    def write(self, label: str, text: str) -> None:
+    def write(self, label: str | re.Pattern[str], text: str) -> None:
         """Type it in the place of what stands there."""
         field = self.page.get_by_label(label)
         self._reach(field)

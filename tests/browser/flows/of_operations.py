@@ -43,7 +43,7 @@ def choose(hand: Hand, form: Form) -> None:
 def correct(hand: Hand, form: Form) -> None:
     """Write another amount."""
     hand.click("Correct it")
-    hand.write("Amount", "9.00")
+    hand.write(re.compile("^Amount$"), "9.00")
     hand.click("Review it")
     hand.write(TRAIL, REASON)
     hand.click("Confirm")
