@@ -16,14 +16,27 @@ from reconcile.histories.files import ENCODINGS
 from reconcile.models import Comparison, Piece
 from reconcile.statements import amounts as parsed
 from reconcile.statements import days, keeping, telling
-from reconcile.statements.columns import PARTS
+from reconcile.statements.columns import OPTIONAL, PARTS
+from reconcile.statements.reading import REJECTS_MAX, ROW_MAX
 from reconcile.tables import About, Table
 from review import amounts
 from review.tie_out import Group, groups
 
 SHOWN = 200
 """How many differences stand on the page; all of them are in the CSV."""
-NAMES = {"reference": "Reference", "amount": "Amount", "currency": "Currency", "date": "Day", "id": "Number"}
+NAMES = {
+    "reference": "Reference",
+    "amount": "Amount",
+    "currency": "Currency",
+    "date": "Day",
+    "id": "Number",
+    "debit": "Paid out",
+    "credit": "Paid in",
+    "sign": "Debit or credit",
+}
+UNITS = {"minor": "Smallest units: 1250 for 12.50"}
+RARE = ("debit", "credit", "sign")
+"""What is asked for only where it is there, or nothing else is."""
 TITLES = {"source": "What should exist", "destination": "What exists"}
 MARKS = {"point": "Point: 1,234.50", "comma": "Comma: 1.234,50"}
 ORDERS = {"dmy": "Day first", "mdy": "Month first"}
@@ -80,6 +93,7 @@ class Side:
         parts += [f"{told['separator']} between fields"] if told["separator"] else []
         parts += [f"decimal {'comma' if told['decimal_mark'] == ',' else 'point'}"]
         parts += [ORDERS[told["days"]].lower()] if told["days"] else []
+        parts += ["amounts in the smallest units"] if told.get("unit") else []
         parts += [f"all in {told['currency']}"] if told["currency"] else []
         return ", ".join(parts)
 
@@ -98,7 +112,9 @@ class Side:
         made = []
         for part in PARTS:
             chosen = self.file["named"].get(part) or found.get(part, "")
-            none = "None" if part in ("date", "id") and not self.refused else "Not found"
+            if part in RARE and not (chosen or self.refused):
+                continue
+            none = "None" if part in OPTIONAL and not self.refused else "Not found"
             values = [("", "All in one" if part == "currency" else none)]
             made.append(
                 Choice(part, NAMES[part], chosen, values + [(heading, heading) for heading in headings])
@@ -120,6 +136,7 @@ class Side:
         return [
             *(of_workbook if len(sheets) > 1 else ()),
             Choice("decimal", "Decimal mark", self.file["decimal"], [by_itself, *MARKS.items()]),
+            Choice("unit", "Amounts in", self.file.get("unit", ""), [("", "Units: 12.50"), *UNITS.items()]),
             Choice("days", "Days", self.file["days"], [by_itself, *ORDERS.items()]),
             Choice(
                 "encoding",
@@ -250,6 +267,11 @@ class Reading:
         return len(self.differences) > SHOWN
 
     @property
+    def rejected(self) -> int:
+        """How many lines of both files are unreadable."""
+        return sum(side["unreadable"] for side in self.comparison.report["files"].values())
+
+    @property
     def not_tested(self) -> list[str]:
         """What these figures do not show."""
         said: list[str] = self.comparison.report["not_tested"]
@@ -291,6 +313,23 @@ def table(comparison: Comparison, *, author: str) -> Table:
     return Table(about, COLUMNS, (_row(one) for one in found(comparison)))
 
 
+def rejects(comparison: Comparison, *, author: str) -> Table:
+    """Return the unreadable lines of both files as a table: where each stands, why, and what is there."""
+    files, report = comparison.report["files"], comparison.report
+    count = sum(files[side]["unreadable"] for side in keeping.SIDES)
+    about = About(
+        what=f"Unreadable lines of {files['source']['name']} and {files['destination']['name']}",
+        asked=f"the first {REJECTS_MAX} of each file, with the first {ROW_MAX} characters",
+        as_of=comparison.done_at or comparison.dropped_at,
+        author=author,
+        count=count,
+        totals={f"unexplained {currency}": amount for currency, amount in report["residual"].items()},
+        more={f"sha256 {side}": files[side]["sha256"] for side in keeping.SIDES},
+    )
+    kept = (one for part in keeping.parts(comparison, Piece.Of.REJECTS) for one in json.loads(part))
+    return Table(about, ("file", "line", "why", "row"), kept)
+
+
 def _row(told: dict[str, Any]) -> tuple[object, ...]:
     lines = " ".join(str(held["line"]) for held in told["destination"])
     return (
@@ -311,6 +350,7 @@ def stated(comparison: Comparison, said: QueryDict) -> dict[str, dict[str, Any]]
 
 def _stated(side: Side, said: QueryDict) -> dict[str, Any]:
     known = {
+        "unit": UNITS,
         "decimal": parsed.MARKS,
         "days": days.ORDERS,
         "encoding": ENCODINGS,

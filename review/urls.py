@@ -118,6 +118,7 @@ urlpatterns = [
     path("compare/example/", comparing.example, name="compare-example"),
     path("compare/forget/", comparing.forget, name="compare-forget"),
     *as_files("compare", comparing.table, "compare", CSV, XLSX),
+    *as_files("compare/unreadable", comparing.rejects, "compare-unreadable", CSV, XLSX),
     path("compare.json", comparing.document, name="compare-json"),
     path("you/digest/", you.digest, name="you-digest"),
     path("notices/", notices.index, name="notices"),

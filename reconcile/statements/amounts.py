@@ -24,6 +24,10 @@ SYMBOLS = {
     "zł": frozenset({"PLN"}),
     "kr": frozenset("SEK NOK DKK".split()),
 }
+SIDES = {"DR": "-", "CR": "+", "DBIT": "-", "CRDT": "+", "DEBIT": "-", "CREDIT": "+", "D": "-", "C": "+"}
+"""What takes away and what gives, as an account's statement has it."""
+BESIDE = ("DR", "CR")
+"""Those of them that stand beside a number."""
 _SHAPE = re.compile(
     r"(?P<open>\()?\ ?(?P<sign1>[-+−]?)\ ?(?P<mark1>[^\W\d_]{1,3}|[$€£₹¥])?\ ?(?P<sign2>[-+−]?)\ ?"
     r"(?P<number>[0-9.,](?:[0-9.,'’\ ]*[0-9])?)\ ?(?P<mark2>[^\W\d_]{1,3}|[$€£₹¥])?\ ?"
@@ -88,13 +92,21 @@ class Evidence:
 
 
 @lru_cache(maxsize=2**16)
-def read(cell: Cell, currency: str, mark: str) -> Decimal:
-    """Read an amount in major units of its currency, exactly; Unreadable says why it is none."""
+def read(cell: Cell, currency: str, mark: str, unit: money.Unit = "major") -> Decimal:
+    """Return an amount in major units of its currency, exactly; Unreadable says why it is none.
+
+    It is written in major units, or in the smallest ones of its currency.
+    """
     if isinstance(cell, date):
         raise Unreadable(f'the amount "{cell}" is a day')
     if isinstance(cell, Decimal):
-        return _number(cell, str(cell), currency)
-    if mark == POINT and (plain := _PLAIN.fullmatch(cell)) and len(plain[1]) == money.DECIMALS[currency]:
+        return _number(cell, str(cell), currency, unit)
+    if (
+        unit == "major"
+        and mark == POINT
+        and (plain := _PLAIN.fullmatch(cell))
+        and len(plain[1]) == money.DECIMALS[currency]
+    ):
         return Decimal(cell)  # most files hold nothing else
     text = _BLANKS.sub(" ", cell).strip()
     if not text:
@@ -102,20 +114,32 @@ def read(cell: Cell, currency: str, mark: str) -> Decimal:
     found = _SHAPE.fullmatch(text) if len(text) <= CELL_MAX else None
     if found is None:
         raise Unreadable(_what_is_wrong(text[:CELL_MAX]))
+    marks = [found[name] for name in ("mark1", "mark2") if found[name]]
     signs = [found[name] for name in ("sign1", "sign2", "sign3") if found[name]]
+    signs += [SIDES[one.upper()] for one in marks if one.upper() in BESIDE]
     if bool(found["open"]) != bool(found["close"]) or len(signs) + bool(found["open"]) > 1:
         raise Unreadable(f'the amount "{text}" has more than one sign')
-    units = [found[name] for name in ("mark1", "mark2") if found[name]]
+    units = [one for one in marks if one.upper() not in BESIDE]
     if len(units) > 1 or any(not _is_of(unit, currency) for unit in units):
         raise Unreadable(f'the amount "{text}" is not in {currency}')
     digits = _digits(found["number"], mark, text)
     negative = bool(found["open"]) or (signs and signs[0] != "+")
-    return _number(f"-{digits}" if negative else digits, text, currency)
+    return _number(f"-{digits}" if negative else digits, text, currency, unit)
 
 
-def _number(digits: str | Decimal, text: str, currency: str) -> Decimal:
+def signed(amount: Decimal, sign: str) -> Decimal:
+    """Return an amount with the sign that a column of its own gives it; Unreadable where they disagree."""
+    mark = SIDES.get(sign.upper())
+    if mark is None:
+        raise Unreadable(f'"{sign[:20]}" is neither debit nor credit')
+    if mark == "+" and amount < 0:
+        raise Unreadable("its amount has a minus, and it is a credit")
+    return -abs(amount) if mark == "-" else amount
+
+
+def _number(digits: str | Decimal, text: str, currency: str, unit: money.Unit) -> Decimal:
     try:
-        return money.read(digits, currency=currency).amount
+        return money.read(digits, unit, currency=currency).amount
     except MoneyError as error:
         raise Unreadable(
             f'the amount "{text}": {error.detail[0].lower()}{error.detail[1:].rstrip(".")}'

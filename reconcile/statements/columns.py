@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from ledger.rules import money
 from reconcile.histories.files import FileRefused
 
-PARTS = ("reference", "amount", "currency", "date", "id")
-OPTIONAL = ("date", "id")
+PARTS = ("reference", "amount", "currency", "date", "id", "debit", "credit", "sign")
+OPTIONAL = ("date", "id", "debit", "credit", "sign")
+
+SIDES = ("debit", "credit")
+"""Two columns for one amount; where there is an amount, they are left out."""
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "reference": (
@@ -52,6 +55,9 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         "document number",
         "transaction id",
     ),
+    "debit": ("debit", "debits", "debit amount", "dr", "withdrawal", "withdrawals", "paid out", "money out"),
+    "credit": ("credit", "credits", "credit amount", "cr", "deposit", "deposits", "paid in", "money in"),
+    "sign": ("dr/cr", "cr/dr", "d/c", "c/d", "debit/credit", "credit/debit", "credit debit indicator"),
 }
 
 
@@ -87,7 +93,8 @@ class HeaderUntold(FileRefused):
 
 def is_header(cells: Sequence[str], named: Mapping[str, str]) -> bool:
     """Say whether a row holds a heading of each column that must be there."""
-    return all(_candidates(cells, part, named) for part in ("reference", "amount"))
+    held = {part for part in PARTS if _candidates(cells, part, named)}
+    return "reference" in held and ("amount" in held or {"debit", "credit"} <= held)
 
 
 Naming = Callable[[str], str]
@@ -109,11 +116,19 @@ def find(cells: Sequence[str], named: Mapping[str, str], *, name: str, naming: N
             places[part] = fits[0]
         elif part == "currency" and not fits and named.get(part) in money.DECIMALS:
             currency = named[part]
+        elif part == "amount" and not fits and part not in named and _has_both(header, named):
+            continue
         elif part not in OPTIONAL or part in named:
             raise HeaderUntold(_untold(header, part, fits, named, name=name, naming=naming), header)
+    if "amount" in places:
+        places = {part: place for part, place in places.items() if part not in SIDES or part in named}
     if len(set(places.values())) < len(places):
         raise HeaderUntold(f"Two parts are named to stand in one column of {name}.", header)
     return Columns(header, places, currency)
+
+
+def _has_both(header: Sequence[str], named: Mapping[str, str]) -> bool:
+    return all(len(_candidates(header, part, named)) == 1 for part in ("debit", "credit"))
 
 
 def wanted() -> str:

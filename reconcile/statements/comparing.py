@@ -87,6 +87,17 @@ FROM reconcile_compared AS s
 WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> ''
     AND s.run_id = %(run)s AND s.side = 'ledger' AND s.reference = d.reference
 """
+# The same reference on either side but for noughts before it: a spreadsheet has taken a number of it.
+LOST = """
+WITH alone AS (
+    SELECT id, side, shown, ltrim(shown, '0') AS bare FROM reconcile_compared
+    WHERE run_id = %(run)s AND item_class = ANY(%(alone)s) AND reference <> '' AND shown ~ '^[0-9]+$'
+)
+UPDATE reconcile_compared AS t
+SET why = format('The other file has %%s: noughts before it were lost.', b.shown)
+FROM alone AS a JOIN alone AS b ON b.bare = a.bare AND b.side <> a.side AND b.shown <> a.shown
+WHERE t.run_id = %(run)s AND t.id = a.id AND t.why = ''
+"""
 FOUND = """
 WITH found AS (
     SELECT t.item_class, t.shown, t.reference, t.id, t.side, t.operation_id, t.why, d.why AS pair_why,
@@ -184,7 +195,7 @@ def compared(
             above = source.count
             _stage(destination.lines(), values["run"], side="destination", above=above, watch=watch)
             with whole_sets() as cursor:
-                for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE)):
+                for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE), LOST):
                     cursor.execute(statement, values)
                 cursor.execute(FOUND + SUM_UP, values)
                 sums = [Sum(*row) for row in cursor.fetchall()]
@@ -230,6 +241,7 @@ def _values() -> dict[str, Any]:
         "run": secrets.randbits(62),
         "classes": CLASSES,
         "duplicate": ItemClass.DUPLICATE.value,
+        "alone": [ItemClass.MISSING.value, ItemClass.UNEXPECTED.value],
         "differing": [ItemClass.AMOUNT_OVER.value, ItemClass.AMOUNT_UNDER.value],
         "ambiguous": ItemClass.AMBIGUOUS.value,
         "untold": UNTOLD,

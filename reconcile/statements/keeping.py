@@ -24,7 +24,7 @@ TASK = "reconcile.tasks.compare"
 TIMEOUT_S = 900
 """How long the queue lets one be worked on; retry must be three times as long, see Q_CLUSTER."""
 SIDES = ("source", "destination")
-STATED = ("encoding", "decimal", "days", "sheet")
+STATED = ("encoding", "decimal", "days", "sheet", "unit")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 AGAIN = timedelta(seconds=30)
 NAME_MAX = 100
@@ -101,7 +101,7 @@ def state(comparison: Comparison, stated: Mapping[str, Mapping[str, Any]], *, co
         now.lines, now.tries, now.done_at = 0, 0, None
         now.tell(files=files, why="", report={})
         now.save(update_fields=["sealed", "state", "goes_on", "lines", "tries", "done_at"])
-        now.pieces.filter(of=Piece.Of.DIFFERENCES).delete()
+        now.pieces.filter(of__in=[Piece.Of.DIFFERENCES, Piece.Of.REJECTS]).delete()
     nudge(now)
     return True
 

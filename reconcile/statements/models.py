@@ -127,6 +127,8 @@ class Piece(models.Model):
         SOURCE = "source"
         DESTINATION = "destination"
         DIFFERENCES = "differences"
+        REJECTS = "rejects"
+        """Unreadable lines: side, line, why, and what stands there."""
 
     comparison = models.ForeignKey(
         Comparison, on_delete=models.CASCADE, related_name="pieces", db_index=False
@@ -140,7 +142,7 @@ class Piece(models.Model):
         constraints = [
             models.UniqueConstraint(name="piece_once", fields=["comparison", "of", "number"]),
             models.CheckConstraint(
-                name="piece_of_known", condition=Q(of__in=["source", "destination", "differences"])
+                name="piece_of_known", condition=Q(of__in=["source", "destination", "differences", "rejects"])
             ),
         ]
 

@@ -1,6 +1,6 @@
 """From rows to lines: each value is read exactly, or its line says why not; nothing is left out unsaid."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,17 +11,20 @@ from typing import NamedTuple
 from ledger.rules import money
 from ledger.rules.money import MoneyError
 from reconcile.histories.files import FileRefused
-from reconcile.histories.reading import SHORTENED
-from reconcile.statements import amounts, days, files
+from reconcile.statements import amounts, days, files, references
 from reconcile.statements.amounts import Unreadable
 from reconcile.statements.layouts import Cell, Layout
+from reconcile.statements.references import TEXT_MAX
 from reconcile.statements.stating import How
 from reconcile.statements.unlinked import Unlinked
 from reconcile.tying import Side, Totals
 
-TEXT_MAX = 200
 ROWS_MAX = 3_000_000
 LEFT_OUT_SHOWN = 50
+REJECTS_MAX = 10_000
+ROW_MAX = 1000
+TOTALS = frozenset(("total", "totals", "grand total", "sum"))
+"""Which of these rows the lines above should come to."""
 SUMS = frozenset(
     (
         "total",
@@ -63,6 +66,10 @@ class Statement:
     """The decimal mark: a point or a comma."""
     order: str
     """`dmy` or `mdy`, where its days begin with either."""
+    unit: str = ""
+    """`minor` where amounts are in the smallest units of their currency."""
+    cut: bool = False
+    """Its references of more than 15 digits have lost those behind the fifteenth."""
     seen: bool = False
     """All of it was looked through before it is read."""
     rows: int = 0
@@ -72,29 +79,42 @@ class Statement:
     left_out: list[tuple[int, str]] = field(default_factory=list)
     """The first rows of sums and balances: where they stand, and their first words."""
     left_out_count: int = 0
+    rejects: list[tuple[int, str, str]] = field(default_factory=list)
+    """The first unreadable lines: where they stand, why, and what stands there."""
     totals: Totals = field(default_factory=dict)
 
     @classmethod
     def opened(cls, path: Path | Unlinked, how: How) -> "Statement":
         """Decide how a file is written, by all of it; FileRefused where that cannot be told."""
         layout = files.look(path, how)
-        places, made = layout.columns.places, cls(layout, "", "", seen=True)
-        marks, orders = amounts.Evidence(), days.Evidence()
-        amount_at, day_at = places["amount"], places.get("date", -1)
+        made = cls(layout, "", "", unit=how.unit, seen=True)
+        marks, orders, cuts = amounts.Evidence(), days.Evidence(), references.Evidence()
+        places = layout.columns.places
+        money_at = [places[part] for part in ("amount", "debit", "credit") if part in places]
+        day_at, reference_at = places.get("date", -1), places["reference"]
+        width = len(layout.columns.header)
         for line, cells, _ in layout.read():
             if made.leaves_out(cells):
                 made.note_left_out(line, cells)
             else:
                 made.rows += 1
-            if len(cells) != len(layout.columns.header):
+            if len(cells) != width:
                 continue
-            if isinstance(amount := cells[amount_at], str):
-                marks.see(amount, line)
+            for place in money_at:
+                if isinstance(amount := cells[place], str):
+                    marks.see(amount, line)
             if day_at >= 0 and isinstance(day := cells[day_at], str):
                 orders.see(day, line)
+            if len(reference := cells[reference_at]) > references.KEPT:  # type: ignore[arg-type]  # text by now
+                cuts.see(reference)
         made.mark = marks.decide(how.decimal, name=path.name, remedy=how.remedy("decimal", *amounts.MARKS))
         made.order = orders.decide(how.days, name=path.name, remedy=how.remedy("days", *days.ORDERS))
+        made.cut = cuts.cut
         return made
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return self.layout.columns.places
 
     @cached_property
     def _header(self) -> list[str]:
@@ -107,16 +127,20 @@ class Statement:
 
     def lines(self) -> Iterator[Line]:
         """Yield every line, counted as it is read; FileRefused where there are too many, or none."""
+        sums: list[tuple[int, Sequence[Cell]]] = []
         for number, cells, wrong in self.layout.read():
             if self.leaves_out(cells):
                 if not self.seen:
                     self.note_left_out(number, cells)
+                if _plain(_first(cells)) in TOTALS and len(sums) < LEFT_OUT_SHOWN:
+                    sums.append((number, cells))
                 continue
             line = self._line(number, cells, wrong)
             self.count += 1
             if self.count > ROWS_MAX:
                 raise FileRefused(f"{self.name} has more than 3 000 000 rows. Export fewer days at a time.")
-            self.unreadable += bool(line.why)
+            if line.why:
+                self._reject(line, cells)
             if line.currency not in self.totals:
                 self.totals[line.currency] = Side()
             self.totals[line.currency].add(line.amount)
@@ -125,6 +149,29 @@ class Statement:
             where = self.layout.header_line
             held = f"has a header on line {where}, and nothing under it" if where else "holds no entry"
             raise FileRefused(f"{self.name} {held}.")
+        self.layout.notes.extend(self._controls(sums))
+
+    def _reject(self, line: Line, cells: Sequence[Cell]) -> None:
+        self.unreadable += 1
+        if len(self.rejects) < REJECTS_MAX:
+            text = _clean(" | ".join(map(str, cells))[:ROW_MAX])
+            self.rejects.append((line.number, line.why, text))
+
+    def _controls(self, sums: Sequence[tuple[int, Sequence[Cell]]]) -> Iterator[str]:
+        """Say whether the totals that the file states are what its lines come to."""
+        currencies = [currency for currency in self.totals if currency]
+        place = self.layout.columns.places.get("amount", -1)
+        for number, cells in sums:
+            if len(currencies) != 1 or not 0 <= place < len(cells):
+                continue
+            (currency,) = currencies
+            try:
+                said = amounts.read(cells[place], currency, self.mark, self._unit)
+            except Unreadable:
+                continue
+            held = self.totals[currency].amount
+            words = f"Line {number} of {self.name} ({_first(cells)}) says {said:f} {currency}"
+            yield f"{words}, and its lines come to {'that' if said == held else f'{held:f}'}."
 
     def note_left_out(self, number: int, cells: Sequence[Cell]) -> None:
         """Count a row that is left out; the first ones are named."""
@@ -137,36 +184,63 @@ class Statement:
 
         Of sums the first words say so, and no other reference stands there.
         """
+        place = self._places["reference"]
+        reference = cells[place] if place < len(cells) else ""
+        if isinstance(reference, str) and reference[-1:].isdigit():
+            return False  # most references, no heading, and no words of sums
         if cells == self._header:
             return True
-        place = self.layout.columns.places["reference"]
-        reference = _plain(str(cells[place])) if place < len(cells) else ""
-        if reference and reference not in SUMS:
+        plain = _plain(str(reference))
+        if plain and plain not in SUMS:
             return False
-        return _plain(_first(cells)) in SUMS or reference in SUMS
+        return _plain(_first(cells)) in SUMS or plain in SUMS
 
     def _line(self, number: int, cells: Sequence[Cell], wrong: str) -> Line:
-        columns = self.layout.columns
-        places = columns.places
-        if len(cells) != len(columns.header):
+        places = self._places
+        if len(cells) != len(self._header):
             shown = _text(cells[places["reference"]])[:TEXT_MAX] if places["reference"] < len(cells) else ""
-            why = wrong or f"it has {len(cells)} fields, and the header {len(columns.header)}"
+            why = wrong or f"it has {len(cells)} fields, and the header {len(self._header)}"
             return Line(number, "", _clean(shown), why=why)
         text = _text(cells[places["reference"]])
-        wrong = wrong or _wrong_reference(text)
+        wrong = wrong or references.wrong(text, cut=self.cut)
         reference, shown = ("", _clean(text[:TEXT_MAX])) if wrong else (text, text)
-        identity = _text(cells[places["id"]])[:TEXT_MAX] if "id" in places else ""
+        identity = _clean(_text(cells[places["id"]])[:TEXT_MAX]) if "id" in places else ""
         try:
             if wrong:
                 raise Unreadable(wrong)
             currency = _currency(
-                _text(cells[places["currency"]]) if "currency" in places else columns.currency
+                _text(cells[places["currency"]]) if "currency" in places else self.layout.columns.currency
             )
-            amount = amounts.read(cells[places["amount"]], currency, self.mark)
+            amount = self._amount(cells, currency)
             day = days.read(cells[places["date"]], self.order) if "date" in places else None
         except Unreadable as error:
-            return Line(number, reference, shown, _clean(identity), why=_clean(str(error)))
-        return Line(number, reference, shown, _clean(identity), amount, currency, day)
+            return Line(number, reference, shown, identity, why=_clean(str(error)))
+        return Line(number, reference, shown, identity, amount, currency, day)
+
+    def _amount(self, cells: Sequence[Cell], currency: str) -> Decimal:
+        places = self._places
+        if "amount" not in places:
+            return self._of_two(cells[places["debit"]], cells[places["credit"]], currency)
+        amount = amounts.read(cells[places["amount"]], currency, self.mark, self._unit)
+        return amounts.signed(amount, _text(cells[places["sign"]])) if "sign" in places else amount
+
+    def _of_two(self, debit: Cell, credit: Cell, currency: str) -> Decimal:
+        """Return what two columns come to; one of them is blank or nought, and neither has a sign."""
+        held = [
+            amounts.read(cell, currency, self.mark, self._unit) if _text(cell) else Decimal(0)
+            for cell in (debit, credit)
+        ]
+        if not _text(debit) and not _text(credit):
+            raise Unreadable("it has no amount")
+        if all(held):
+            raise Unreadable("it has a debit and a credit")
+        if min(held) < 0:
+            raise Unreadable("its debit or its credit has a minus")
+        return held[1] - held[0]
+
+    @property
+    def _unit(self) -> money.Unit:
+        return "minor" if self.unit == "minor" else "major"
 
 
 @lru_cache(maxsize=256)
@@ -176,18 +250,6 @@ def _currency(text: str) -> str:
     except MoneyError:
         said = f'"{text[:20]}" is no currency' if text else "it has no currency"
         raise Unreadable(said) from None
-
-
-def _wrong_reference(text: str) -> str:
-    if not text:
-        return "it has no reference"
-    if len(text) > TEXT_MAX:
-        return f"its reference has more than {TEXT_MAX} characters"
-    if not text.isprintable():
-        return "its reference has a control character"
-    if "E" in text.upper() and SHORTENED.fullmatch(text):
-        return f"its reference {text} was shortened by a spreadsheet: its digits are lost"
-    return ""
 
 
 def _text(cell: Cell) -> str:

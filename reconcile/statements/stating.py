@@ -9,6 +9,7 @@ BOXES = {
     "days": "Days",
     "columns": "Columns",
     "sheet": "Sheet",
+    "unit": "Amounts in",
 }
 """What states something on a page."""
 
@@ -27,6 +28,9 @@ class How:
     """`dmy` or `mdy`."""
     sheet: str = ""
     """The sheet of a workbook; empty: the first one that can be seen."""
+
+    unit: str = ""
+    """`minor`: amounts are in the smallest units of their currency."""
 
     on_page: bool = False
     """It is stated in the boxes of a page, not by options of the command."""

@@ -84,15 +84,21 @@ def why(difference: Difference, source: str, destination: str) -> str:
                 f"Line {held.line} of {name}: {difference.why}{'' if difference.why.endswith('.') else '.'}"
             )
         case ItemClass.MISSING if difference.source:
-            return f"On line {difference.source.line} of {source}, not in {destination}."
+            return f"On line {difference.source.line} of {source}, not in {destination}.{_also(difference)}"
         case ItemClass.UNEXPECTED:
-            return f"On {_lines(difference.destination)} of {destination}, not in {source}."
+            return (
+                f"On {_lines(difference.destination)} of {destination}, not in {source}.{_also(difference)}"
+            )
         case ItemClass.DUPLICATE:
             there = f"{_lines(difference.destination)} of {destination} carry it"
             return f"{there[0].upper()}{there[1:]}: {difference.items} too many."
         case _:
             first = difference.destination[0] if difference.destination else None
             return f"{_amount(difference.source)} in {source}, {_amount(first)} in {destination}."
+
+
+def _also(difference: Difference) -> str:
+    return f" {difference.why}" if difference.why else ""
 
 
 def head(done: Compared) -> dict[str, Any]:
@@ -173,6 +179,7 @@ def how_read(side: Statement) -> dict[str, Any]:
         "columns": dict(layout.columns.names),
         "currency": layout.columns.currency or None,
         "decimal_mark": side.mark,
+        "unit": side.unit or None,
         "days": side.order or None,
         "lines": side.count,
         "unreadable": side.unreadable,
@@ -227,6 +234,7 @@ def _read_as(side: Statement) -> str:
     parts += [f"all in {layout.columns.currency}"] if layout.columns.currency else []
     parts += [f"decimal {'comma' if side.mark == ',' else 'point'}"]
     parts += [ORDER_SHOWN[side.order]] if side.order else []
+    parts += ["amounts in the smallest units"] if side.unit else []
     written = [layout.form, f"header on line {layout.header_line}" * bool(layout.header_line)]
     written += [layout.encoding, layout.separator]
     return (

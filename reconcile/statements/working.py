@@ -111,6 +111,7 @@ def _previewed(path: Unlinked, how: How) -> dict[str, Any]:
         "header": header,
         "lines": statement.rows,
         "sheets": [*statement.layout.sheets],
+        "cut": statement.cut,
     }
     return told | {"first": [_shown(line) for line in lines]}
 
@@ -139,7 +140,9 @@ def _shown(line: Line) -> list[Any]:
 def _known(comparison: Comparison, side: str, path: Unlinked) -> Statement:
     """Open a file by what was decided when it was read: it is not looked through a second time."""
     told = comparison.read[side]
-    return Statement(files.look(path, _how(comparison, side)), told["decimal_mark"], told["days"] or "")
+    how = _how(comparison, side)
+    cut = told.get("cut", False)
+    return Statement(files.look(path, how), told["decimal_mark"], told["days"] or "", unit=how.unit, cut=cut)
 
 
 def _compare(comparison: Comparison, paths: dict[str, Unlinked]) -> None:
@@ -164,13 +167,16 @@ def _compare(comparison: Comparison, paths: dict[str, Unlinked]) -> None:
         except Forgotten:
             return
         spool.seek(0)
-        _keep(comparison, report, spool)
+        rejects = [[side.name, *one] for side in (source, destination) for one in side.rejects]
+        _keep(comparison, report, spool, rejects)
 
 
-def _keep(comparison: Comparison, report: dict[str, Any], spool: IO[str]) -> None:
+def _keep(comparison: Comparison, report: dict[str, Any], spool: IO[str], rejects: list[list[Any]]) -> None:
     with transaction.atomic():
         if Comparison.objects.select_for_update().filter(pk=comparison.pk).exists():
             keeping.keep(comparison, Piece.Of.DIFFERENCES, (part.encode() for part in spool))
+            parts = (rejects[at : at + PART] for at in range(0, len(rejects), PART))
+            keeping.keep(comparison, Piece.Of.REJECTS, (json.dumps(part).encode() for part in parts))
             _end(comparison, state=Comparison.State.DONE, report=report, done_at=TieoutNow())
 
 

@@ -78,6 +78,13 @@ def table(request: HttpRequest, form: Form) -> HttpResponseBase:
 
 @people_only
 @require_safe
+def rejects(request: HttpRequest, form: Form) -> HttpResponseBase:
+    """Give the unreadable lines of one's own files as a file, each with its reason."""
+    return given(comparisons.rejects(_done(request), author=request.user.get_username()), "unreadable", form)
+
+
+@people_only
+@require_safe
 def document(request: HttpRequest) -> HttpResponseBase:
     """Give the comparison as the command's JSON."""
     return StreamingHttpResponse(comparisons.document(_done(request)), content_type="application/json")

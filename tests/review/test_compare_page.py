@@ -26,7 +26,9 @@ from reconcile.models import Comparison, Piece, Run
 from reconcile.statements import comparing, keeping, working
 from tests.databases import Clock, Database
 from tests.people import browser_of, person
+from tests.reconcile.bank_statements import camt, entry, ids, mt940, ofx
 from tests.reconcile.books import Books
+from tests.reconcile.workbooks import HEADER, workbook
 
 HEAD = "reference,amount,currency\n"
 SHOP, BOOKS = (keeping.EXAMPLES / name for name in ("shop.csv", "books.csv"))
@@ -290,3 +292,65 @@ def test_each_line_of_either_file_is_counted_in_one_class(database: Database) ->
     assert added["All classes"] == added["Totals of the files"] == (4, 3), "as many as the files have"
     assert added["Unexplained"] == (0, 0)
     assert "4 lines" in html and "3 lines" in html
+
+
+def bank_file() -> bytes:
+    details = [entry(f"{n}.50", "CRDT", ids(f"A{n}")) for n in range(1, 4)]
+    return camt(*details, closing="107.50").encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "named"),
+    [
+        (
+            workbook([HEADER, ("00471", 1240.5, "ZAR", None), (1.5, 2, "ZAR", None)]),
+            "XLSX, sheet Orders",
+            "a.xlsx",
+        ),
+        (b'{"reference": "00471", "amount": 1240.50, "currency": "ZAR"}\n', "JSON lines", "a.jsonl"),
+        (bank_file(), "camt.053.001.08", "a.xml"),
+        (mt940("61:260101RC50,00NTRFA", closing="C260101EUR50,00").encode(), "MT940", "a.sta"),
+        (ofx(1, {"TRNAMT": "-5.00", "FITID": "F", "DTPOSTED": "20261101"}).encode(), "OFX", "a.ofx"),
+    ],
+)
+def test_a_preview_shows_of_each_form_what_is_compared(
+    database: Database, content: bytes, form: str, named: str
+) -> None:
+    """Each previewed line comes back in the result with the same values."""
+    ann = browser_of("ann")
+    drop(ann, HEAD + "other,1,ZAR\n", content, named)
+    work()
+    shown = page(ann)
+    assert f", {form}" in shown, shown
+    (made,) = Comparison.objects.all()
+    first = made.read["destination"]["first"]
+    assert "Explained; " in compare(ann)
+    done = json.loads(ann.get("/compare.json").getvalue())
+    found = {
+        (one["destination"][0]["line"], one["reference"], one["destination"][0]["amount"] or "")
+        for one in done["findings"]
+        if one["destination"]
+    }
+    assert found == {(line, reference or None, amount) for line, reference, amount, *_ in first}
+    assert len(first) == done["totals"]["destination"]["count"] or any(why for *_, why in first)
+
+
+def test_unreadable_lines_are_given_with_their_reason_to_their_owner_alone(database: Database) -> None:
+    ann, vic = browser_of("ann"), browser_of("vic")
+    drop(ann, HEAD + "A,1,ZAR\n=B,x,ZAR\n", HEAD + "A,1,ZAR\n,7,ZAR\n")
+    work()
+    assert "Unreadable lines as CSV" in compare(ann)
+    rows = ann.get("/compare/unreadable.csv").getvalue().decode().splitlines()
+    assert rows[-3:] == [
+        '"file","line","why","row"',
+        '"shop.csv",3,"the amount ""x"" is no number","\'=B | x | ZAR"',
+        '"books.csv",3,"it has no reference"," | 7 | ZAR"',
+    ]
+    assert vic.get("/compare/unreadable.csv").status_code == 404
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT string_agg(to_jsonb(p)::text, '') FROM reconcile_piece AS p WHERE of = 'rejects'"
+        )
+        assert b"is no number".hex() not in cursor.fetchone()[0], "sealed, as the files are"
+    ann.post("/compare/forget/")
+    assert not Piece.objects.exists()

@@ -535,6 +535,8 @@ DOORS: dict[str, Door] = {
     "compare/forget/": Door(lambda place, name: dropped(place, name, "/forget/"), WITH_A_ROLE, shows=False),
     "compare.csv": Door(lambda place, name: dropped(place, name, ".csv", done=True)),
     "compare.xlsx": Door(lambda place, name: dropped(place, name, ".xlsx", done=True)),
+    "compare/unreadable.csv": Door(lambda place, name: dropped(place, name, "/unreadable.csv", done=True)),
+    "compare/unreadable.xlsx": Door(lambda place, name: dropped(place, name, "/unreadable.xlsx", done=True)),
     "compare.json": Door(lambda place, name: dropped(place, name, ".json", done=True)),
     "runs/": at("/runs/"),
     "runs/reversed/": at("/runs/reversed/"),

@@ -51,6 +51,7 @@ class Command(BaseCommand):
             parser.add_argument(f"--{side}-decimal", choices=list(amounts.MARKS), default="")
             parser.add_argument(f"--{side}-days", choices=days.ORDERS, default="")
             parser.add_argument(f"--{side}-sheet", default="", metavar="NAME", help="of a workbook")
+            parser.add_argument(f"--{side}-unit", choices=["minor"], default="", help="amounts in cents")
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:

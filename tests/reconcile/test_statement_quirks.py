@@ -1,0 +1,81 @@
+"""What exports do to amounts and references: read right, or refused with line and reason."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.databases import Database
+from tests.reconcile.exports import HEAD, Files, counts
+
+
+@pytest.fixture
+def compare(database: Database, tmp_path: Path) -> Files:
+    """Two files in a folder of their own."""
+    return Files(tmp_path)
+
+
+def test_63_signs_of_every_kind_are_one_amount(compare: Files) -> None:
+    """Two columns, a column of its own, letters behind the number; what contradicts itself is unreadable."""
+    books = HEAD + "A,-12.50,ZAR\nB,7,ZAR\n"
+    of_two = (
+        "reference,paid out,paid in,currency\nA,12.50,,ZAR\nB,0.00,7,ZAR\nC,1,1,ZAR\nD,,,ZAR\nE,-1,,ZAR\n"
+    )
+    apart = (
+        "reference,amount,dr/cr,currency\nA,12.50,DR,ZAR\nB,7,credit,ZAR\nC,-1,CR,ZAR\nD,1,x,ZAR\nE,1,,ZAR\n"
+    )
+    behind = HEAD + "A,12.50 DR,ZAR\nB,7CR,ZAR\nC,-1 DR,ZAR\nD,(1) CR,ZAR\nE,1 DRX,ZAR\n"
+    reasons = {
+        of_two: ("it has a debit and a credit", "it has no amount", "has a minus"),
+        apart: ("has a minus, and it is a credit", "neither debit nor credit", "neither debit nor credit"),
+        behind: ("more than one sign", "is no number", "not in ZAR"),
+    }
+    for source, said in reasons.items():
+        done = compare(source, books)
+        assert counts(done) == {"matched": 2, "unreadable": 3}, source
+        for why, one in zip(said, done["findings"], strict=True):
+            assert why in one["why"], source
+    both = "reference,amount,debit,credit,currency\nA,-12.50,12.50,,ZAR\nB,7,,7,ZAR\n"
+    assert counts(compare(both, books)) == {"matched": 2}, "the amount is there: two columns say no more"
+
+
+def test_55_amounts_in_the_smallest_units_are_stated_never_guessed(compare: Files) -> None:
+    source = "reference,amount,currency\nA,1250,ZAR\nB,1250,JPY\nC,1250,KWD\nD,12.50,ZAR\n"
+    books = HEAD + "A,12.50,ZAR\nB,1250,JPY\nC,1.250,KWD\n"
+    assert counts(compare(source, books))["amount_under"] == 2
+    done = compare(source, books, "--source-unit=minor")
+    assert counts(done) == {"matched": 3, "unreadable": 1}
+    assert "not whole" in done["findings"][0]["why"] and done["files"]["source"]["unit"] == "minor"
+
+
+def test_64_damaged_references_are_flagged_and_what_has_lost_its_noughts_is_named(compare: Files) -> None:
+    cut = HEAD + "12345678901234500,1,ZAR\n98765432109876000,1,ZAR\n'00471,1,ZAR\n't Hof,1,ZAR\n472,1,ZAR\n"
+    books = (
+        HEAD + "12345678901234567,1,ZAR\n12345678901234500,1,ZAR\n00471,1,ZAR\n't Hof,1,ZAR\n00472,1,ZAR\n"
+    )
+    done = compare(cut, books)
+    assert counts(done) == {
+        "unreadable": 3,
+        "matched": 1,
+        "missing_at_destination": 1,
+        "unexpected_at_destination": 4,  # of the other file one long number has other digits: none is cut
+    }
+    whys = {one["reference"]: one["why"] for one in done["findings"]}
+    said = " ".join(one["why"] for one in done["findings"])
+    assert "12345678901234500 was cut by a spreadsheet" in said
+    assert "'00471 has an apostrophe before it" in said
+    assert whys["472"].endswith("not in books.csv. The other file has 00472: noughts before it were lost.")
+    assert whys["00472"].endswith("not in shop.csv. The other file has 472: noughts before it were lost.")
+
+
+def test_66_a_total_is_held_to_its_lines(compare: Files) -> None:
+    source = (
+        "reference,amount,currency\nA,10,ZAR\nB,-2.50,ZAR\nSubtotal,1,\nTotal,7.50,\nClosing balance,99,\n"
+    )
+    right = compare(source)["not_tested"]
+    assert "Line 5 of shop.csv (Total) says 7.50 ZAR, and its lines come to that." in right
+    wrong = compare(source.replace("7.50", "8.50"))["not_tested"]
+    assert "Line 5 of shop.csv (Total) says 8.50 ZAR, and its lines come to 7.50." in wrong
+    two = compare(source.replace("B,-2.50,ZAR", "B,-2.50,USD"))["not_tested"]
+    assert not [said for said in two if "(Total)" in said and "says" in said], (
+        "nothing is added across currencies"
+    )
