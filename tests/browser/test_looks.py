@@ -1,15 +1,13 @@
 """Every page, wide and narrow, light and dark: axe finds nothing, nothing sticks out, consoles are clean."""
 
-import base64
 import os
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from weakref import WeakKeyDictionary
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import Page, expect
 
 from ledger import actions
 from ledger.models import Case, Destination, Operation, OperationType, Pause, Webhook
@@ -276,18 +274,4 @@ def keep(page: Page, name: str) -> None:
     folder = os.environ.get("SHOTS")
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        # Some six hundred in a run: packed quickly, not tightly, which Playwright's own cannot be told.
-        told = camera(page).send(
-            "Page.captureScreenshot", {"captureBeyondViewport": True, "optimizeForSpeed": True}
-        )
-        Path(folder, f"{name}.png").write_bytes(base64.b64decode(told["data"]))
-
-
-CAMERAS: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
-
-
-def camera(page: Page) -> CDPSession:
-    """What takes the pictures of a page while it is open: closed, it would end what is emulated in there."""
-    if page not in CAMERAS:
-        CAMERAS[page] = page.context.new_cdp_session(page)
-    return CAMERAS[page]
+        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
