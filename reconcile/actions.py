@@ -17,6 +17,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions as differences
 from reconcile.differences import matching
 from reconcile.models import Finding, Plan, Record, Run
+from reconcile.sources import telling
 
 TOLD = frozenset(
     {
@@ -30,7 +31,8 @@ TOLD = frozenset(
 )
 """Classes whose records are evidence for their operation; absence was kept when it was looked up."""
 OWNERLESS = (ItemClass.UNEXPECTED, ItemClass.DUPLICATE)
-"""Classes whose findings become cases of their own where there is no operation."""
+"""Classes whose findings become cases of their own where there is no operation; what only the source says
+does in every class, and whatever operation there is."""
 CHUNK = 10_000
 """References that are read in one pass over the lines of a run."""
 
@@ -113,18 +115,19 @@ def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
     Each item and its count are one transaction in which the run is ours: a process that takes the run over
     finds each item done or not done, and one that has lost it does no more.
     """
-    confirmable, to_tell = _confirmable(run), [finding for finding in findings if _to_be_told(finding)]
+    confirmable, to_tell = (
+        _confirmable(run, findings),
+        [finding for finding in findings if _to_be_told(finding)],
+    )
     held = _held(run, [line.reference for line in confirmable] + [finding.reference for finding in to_tell])
     for line in confirmable:
         with leasing.held(run):
             _count(run, _confirm(run, line, held, actor=actor))
     told: set[int] = set()
-    cases = {
-        finding.reference: finding.case for finding in findings if finding.operation is None and finding.case
-    }
+    cases = {finding.reference: finding.case for finding in findings if _bare(finding) and finding.case}
     for finding in findings:
         operation = finding.operation
-        if operation is None and finding.case is None and finding.item_class in OWNERLESS:
+        if finding.case is None and _has_own_case(finding):
             with leasing.held(run):
                 _count(run, _open_case(run, finding, cases, actor=actor))
         elif operation is not None and _to_be_told(finding) and operation.pk not in told:
@@ -153,7 +156,16 @@ def _count(run: Run, done: Sequence[str]) -> None:
 
 
 def _to_be_told(finding: Finding) -> bool:
-    return finding.operation is not None and finding.case is None and finding.item_class in TOLD
+    return not _bare(finding) and finding.case is None and finding.item_class in TOLD
+
+
+def _bare(finding: Finding) -> bool:
+    """Say whether no operation carries its case."""
+    return finding.operation is None or finding.by_source
+
+
+def _has_own_case(finding: Finding) -> bool:
+    return finding.by_source or (finding.operation is None and finding.item_class in OWNERLESS)
 
 
 def _held(run: Run, references: Sequence[str]) -> Held:
@@ -169,13 +181,18 @@ def _held(run: Run, references: Sequence[str]) -> Held:
     return held
 
 
-def _confirmable(run: Run) -> list[Record]:
-    """Return matched lines whose operation waits for such evidence: in doubt, on a person's word, or held."""
+def _confirmable(run: Run, findings: Sequence[Finding]) -> list[Record]:
+    """Return matched lines whose operation waits for such evidence: in doubt, on a person's word, or held.
+
+    What only the source makes differ is as good as matched for its operation.
+    """
+    alone = [finding.operation_id for finding in findings if finding.by_source and finding.operation_id]
+    alike = Q(item_class=ItemClass.MATCHED) | Q(side=Record.Side.LEDGER, operation__in=alone)
     waiting = Q(operation__state=State.UNCERTAIN) | Q(
         operation__state=State.COMPLETED, operation__held_at__isnull=False
     )
     on_a_word = Q(operation__state=State.COMPLETED, operation__evidence=Evidence.ATTESTED)
-    lines = Record.objects.filter(waiting | on_a_word, run=run, item_class=ItemClass.MATCHED)
+    lines = Record.objects.filter(waiting | on_a_word, alike, run=run)
     return list(lines.exclude(pair=None).select_related("operation"))
 
 
@@ -274,7 +291,7 @@ def _open_case(run: Run, finding: Finding, cases: dict[str, Case], *, actor: str
                 due_s=kind.reviewing.due_s,
                 at=kind.destination,
                 actor=actor,
-                reason=_reason(run),
+                reason=_reason_of(run, finding),
                 data={"run": str(run.uid), "records": len(finding.destination)},
             )
         finding.save(update_fields=["case"])
@@ -291,11 +308,19 @@ def _keep_cases(run: Run, findings: Sequence[Finding]) -> None:
         operation = finding.operation
         if operation is not None:
             operation.state = states[operation.pk]
+        if operation is not None and not finding.by_source:
             finding.case = cases.get(operation.pk)
-        unfinished = operation is not None and operation.state in UNFINISHED
+        unfinished = not finding.by_source and operation is not None and operation.state in UNFINISHED
         finding.is_open = finding.case is None or finding.case.closed_at is None or unfinished
     with leasing.held(run):
         Finding.objects.bulk_update(findings, ["case", "is_open"], batch_size=500)
+
+
+def _reason_of(run: Run, finding: Finding) -> str:
+    """Say where it was found: on the source's side, or on the destination's list."""
+    if not finding.by_source:
+        return _reason(run)
+    return f"Run {run.pk} of {run.plan.name}: beside {telling.name(run)}."
 
 
 def _reason(run: Run) -> str:

@@ -64,6 +64,7 @@ class SumOut(Given):
 class TotalsOut(Given):
     """What was counted another way than by class."""
 
+    source: SumOut | None = Field(None, description="What should exist, where the plan has a source.")
     ledger: SumOut
     destination: SumOut
     items: int

@@ -53,7 +53,8 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
 
 # Looked at again is what belongs to this run's window; what is in flight is not over. A record that tells no
 # time may be older than what this run's list goes back to, unless the list that showed it went no further.
-# Where more items are a surplus than stand, some were reversed in part.
+# Where more items are a surplus than stand, some were reversed in part. What only the source has goes by its
+# row's own time; submitted since, it is gone, whenever that was.
 GONE = """
 UPDATE reconcile_finding AS f SET lives = false, gone_in_id = %(run)s
 FROM reconcile_run AS r
@@ -61,7 +62,16 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
     EXISTS (
         SELECT FROM ledger_operation AS o
         WHERE o.id = f.operation_id AND o.accepted_at >= %(window_from)s AND o.accepted_at < %(window_to)s
-    ) OR (
+    ) OR CASE WHEN f.source IS NOT NULL AND f.operation_id IS NULL AND f.item_class <> %(unexpected)s THEN
+        f.item_class = %(never_submitted)s AND EXISTS (
+            SELECT FROM ledger_operation AS o WHERE o.operation_type_id = %(type)s AND o.key = f.reference
+        ) OR %(has_source)s AND CASE
+            WHEN f.source ->> 'occurred_at' IS NULL THEN r.window_from >= %(window_from)s
+            WHEN length(f.source ->> 'occurred_at') = length('2026-11-10')
+                THEN (f.source ->> 'occurred_at')::date BETWEEN %(first_day)s AND %(last_day)s
+            ELSE (f.source ->> 'occurred_at')::timestamptz >= %(window_from)s
+                AND (f.source ->> 'occurred_at')::timestamptz < %(window_to)s END
+    ELSE (
         SELECT bool_and(CASE
             WHEN moment IS NULL THEN r.window_from >= %(window_from)s
             WHEN length(moment) = length('2026-11-10')
@@ -77,7 +87,7 @@ WHERE r.id = f.run_id AND r.plan_id = %(plan)s AND f.lives AND f.run_id <> %(run
             WHEN %(duplicate)s
                 THEN place > 1 AND (record ->> 'standing' = ANY(%(live)s) OR f.items > surplus.standing)
             ELSE place = 1 END
-    )
+    ) END
 ) AND NOT EXISTS (
     SELECT FROM reconcile_record AS l
     WHERE l.run_id = %(run)s AND l.operation_id = f.operation_id AND l.item_class = %(in_flight)s
@@ -168,6 +178,10 @@ def _values(run: Run) -> dict[str, Any]:
         "uncertain": ItemClass.UNCERTAIN.value,
         "duplicate": ItemClass.DUPLICATE.value,
         "in_flight": ItemClass.IN_FLIGHT.value,
+        "unexpected": ItemClass.UNEXPECTED.value,
+        "never_submitted": ItemClass.NEVER_SUBMITTED.value,
+        "type": run.plan.operation_type_id,
+        "has_source": run.has_source,
     }
 
 

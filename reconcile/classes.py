@@ -32,9 +32,10 @@ class ItemClass(StrEnum):
         """Name it for people, with the destination's own name."""
         return SHOWN[self].name.format(there=destination)
 
-    def sentence(self, destination: str) -> str:
-        """Say what it means, with the destination's own name."""
-        return SHOWN[self].meaning.format(there=destination)
+    def sentence(self, destination: str, source: str = "") -> str:
+        """Say what it means, with the destination's own name, and the source's where there is one."""
+        more = f" {BY_SOURCE[self].format(source=source)}" if source and self in BY_SOURCE else ""
+        return SHOWN[self].meaning.format(there=destination) + more
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,20 @@ SHOWN: dict[ItemClass, Shown] = {
         "Never submitted", "The source has it, and Tieout was never asked.", "pending"
     ),
 }
+
+BY_SOURCE: dict[ItemClass, str] = {
+    ItemClass.UNREADABLE: "Or a row of {source} that cannot be read.",
+    ItemClass.OUT_OF_SCOPE: "Or {source} has it as cancelled, and it is nowhere; or as of another window.",
+    ItemClass.AMBIGUOUS: "Or {source} lists it more than once.",
+    ItemClass.CURRENCY_DIFFERS: "Or {source} has it in another currency.",
+    ItemClass.AMOUNT_OVER: "Or {source} has less.",
+    ItemClass.AMOUNT_UNDER: "Or {source} has more.",
+    ItemClass.STATUS_DIFFERS: "Or it stands there, and {source} has it as cancelled.",
+    ItemClass.MATCHED: "{source} has it, too.",
+    ItemClass.IN_FLIGHT: "Or {source} has it, or lacks it, for too short a time.",
+    ItemClass.UNEXPECTED: "Or {source} has no row of it.",
+}
+"""What more is in a class where the plan has a source."""
 
 NO_FINDING = frozenset({ItemClass.MATCHED, ItemClass.IN_FLIGHT, ItemClass.OUT_OF_SCOPE})
 """Classes that need nobody; every other one is a finding."""

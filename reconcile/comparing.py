@@ -89,8 +89,8 @@ WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.readable AND d.operati
 """
 
 FORGET = """
-UPDATE reconcile_record SET item_class = NULL, pair_id = NULL
-WHERE run_id = %(run)s AND (item_class IS NOT NULL OR pair_id IS NOT NULL)
+UPDATE reconcile_record SET item_class = NULL, pair_id = NULL, backs_id = NULL
+WHERE run_id = %(run)s AND (item_class IS NOT NULL OR pair_id IS NOT NULL OR backs_id IS NOT NULL)
 """
 
 # Two files are compared by it as well: there the source's side stands where the ledger's does.
@@ -158,7 +158,7 @@ FROM (
 WHERE d.id = r.id
 """
 
-_NAMES = {item_class.name: item_class.value for item_class in ItemClass} | {
+NAMES = {item_class.name: item_class.value for item_class in ItemClass} | {
     "failed": State.FAILED.value,
     "pending": State.PENDING.value,
     "completed": State.COMPLETED.value,
@@ -172,33 +172,33 @@ LIVE = [standing.value for standing in states.LIVE]
 def stage_ledger(run: Run) -> None:
     """Copy the operations of the run's window into its lines, as they stand now."""
     with connection.cursor() as cursor:
-        cursor.execute(STAGE_LEDGER.format(goes_on=GOES_ON.format(**_NAMES), **_NAMES), _values(run))
+        cursor.execute(STAGE_LEDGER.format(goes_on=GOES_ON.format(**NAMES), **NAMES), values(run))
 
 
 def forget(run: Run) -> None:
     """Take every item of the run out of its class, and every record out of its pair."""
     with connection.cursor() as cursor:
-        cursor.execute(FORGET, _values(run))
+        cursor.execute(FORGET, values(run))
 
 
 def classify(run: Run) -> None:
     """Put every item of the run into its class, afresh, with what was looked up meanwhile."""
-    values = _values(run)
+    named = values(run)
     forget(run)
     with connection.cursor() as cursor:
-        cursor.execute(LINK_BY_HAND, values)
-        cursor.execute(LINK, values)
+        cursor.execute(LINK_BY_HAND, named)
+        cursor.execute(LINK, named)
     linking = marking.linking(run.plan.operation_type)
     with whole_sets() as cursor:
         if linking is not None:
-            cursor.execute(linking[0], values | linking[1])
+            cursor.execute(linking[0], named | linking[1])
         in_part = [row.pk for row in offsets.in_part(run)]
-        cursor.execute(classifying("reconcile_record"), values | {"in_part": in_part})
+        cursor.execute(classifying("reconcile_record"), named | {"in_part": in_part})
 
 
 def classifying(records: str) -> str:
     """Return the statement that classifies the lines of a table such as `reconcile_record`."""
-    return CLASSIFY.format(records=records, **_NAMES)
+    return CLASSIFY.format(records=records, **NAMES)
 
 
 @contextmanager
@@ -212,7 +212,8 @@ def whole_sets() -> Iterator[CursorWrapper]:
         yield cursor
 
 
-def _values(run: Run) -> dict[str, Any]:
+def values(run: Run) -> dict[str, Any]:
+    """Return what the statements of a run are given."""
     return {
         "run": run.pk,
         "plan": run.plan_id,

@@ -11,8 +11,8 @@ from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run
+from reconcile.sums import amount_text, sides_of
 from reconcile.tables import ROWS, About, Table
-from reconcile.tying import SIDES, amount_text
 
 COLUMNS = (
     "class",
@@ -73,10 +73,10 @@ def _tie_out(tie: Mapping[str, Any], currencies: Iterable[str]) -> Iterator[tupl
         for line in (*tie["lines"], *tie["waived"]):
             if line["currency"] == currency:
                 yield f"{name} {line['class']}, items", line["items"]
-                for side in SIDES:
+                for side in sides_of(tie):
                     yield f"{name} {line['class']}, {side}", _figure(line[side], currency)
         for what, totals in (*((one, tie[one]) for one in reports.BEFORE), ("total", tie)):
-            for side in SIDES:
+            for side in sides_of(tie):
                 held = totals.get(side, {}).get(currency)
                 if held is not None:
                     yield f"{name} {what}, {side}", _figure(held, currency)

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import QuerySet
@@ -10,13 +11,14 @@ from django.db.models import QuerySet
 from ledger import actions
 from ledger.models import Operation, OperationType
 from ledger.rules.digests import canonical
-from ledger.rules.money import Money, show
 from ledger.rules.states import LIVE, Standing, State
 from reconcile import carrying
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
-from reconcile.tying import amount_text, held
+from reconcile.sources import telling
+from reconcile.telling import record_shown, shown
+from reconcile.tying import held
 
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
 IDS_SHOWN = 4
@@ -28,17 +30,32 @@ CHUNK = 1000
 Groups = dict[str, list[Record]]
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What stands beside the items: the destination's records by reference, the source's row by its item."""
+
+    there: Groups
+    rows: Mapping[int, Record]
+    surplus: Mapping[int, Sequence[Record]]
+    """The source's other rows of an operation."""
+
+
 def found(run: Run) -> list[Finding]:
     """Make a run's findings, in the order of their classes and then of their lines; nothing is stored."""
     items = Record.objects.filter(run=run, item_class__in=CLASSES)
-    groups = _groups(run)
+    rows = items.filter(side="source").select_related("operation").order_by("number")
+    beside = Beside(_groups(run), telling.rows_of(run, CLASSES), _surplus(rows))
     findings = [
         *(
-            _of_operation(run, line, groups)
+            _of_operation(run, line, beside)
             for line in items.filter(side="ledger").select_related("operation__after", "pair")
         ),
-        *_of_records(run, items.filter(side="destination").select_related("operation"), groups),
+        *_of_records(run, items.filter(side="destination").select_related("operation"), beside),
     ]
+    told = {one.operation_id for one in findings if one.item_class == ItemClass.AMBIGUOUS}
+    findings += _of_rows(
+        run, [row for row in rows if not (_is_surplus(row) and row.operation_id in told)], beside
+    )
     order = {str(item_class): place for place, item_class in enumerate(ItemClass)}
     findings.sort(key=lambda finding: (order[finding.item_class], finding.reference, finding.fingerprint))
     _look_elsewhere(run, findings)
@@ -102,37 +119,41 @@ def _stands(line: Record) -> bool:
     return line.standing in LIVE
 
 
-def _of_operation(run: Run, line: Record, groups: Groups) -> Finding:
-    operation, pair = line.operation, line.pair
+def _of_operation(run: Run, line: Record, beside: Beside) -> Finding:
+    operation, pair, row = line.operation, line.pair, beside.rows.get(line.pk)
     assert operation is not None  # every line of the ledger has one: a constraint
     operation.operation_type = run.plan.operation_type
     amount, currency = line.amount, line.currency
     if pair is not None and pair.amount is not None:
         if line.item_class == ItemClass.UNEXPECTED:
             amount, currency = pair.amount, pair.currency
-        elif line.item_class in (ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER) and amount is not None:
-            amount = abs(pair.amount - amount)
+        elif line.item_class in (ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER):
+            amount, currency = telling.apart(run, line, pair, row), line.currency or pair.currency
+    others = beside.surplus.get(operation.pk, []) if line.item_class == ItemClass.AMBIGUOUS else []
     return _finding(
         run,
         line.item_class,
         reference=line.reference,
+        items=1 + len(others),
         operation=operation,
         state=line.state,
         amount=amount,
         currency=currency,
-        why=_why_of_operation(run, line, pair),
-        records=groups.get(line.reference, []),
-        of=[(line, pair)],
+        why=_why_of_operation(run, line, pair, row),
+        records=beside.there.get(line.reference, []),
+        of=[(line, pair, row), *((other, None, None) for other in others)],
+        row=row,
+        by_source=telling.alone(run, line, pair, row),
     )
 
 
-def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[Finding]:
+def _of_records(run: Run, lines: Iterable[Record], beside: Beside) -> Iterator[Finding]:
     surplus: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for line in lines:
         if line.item_class == ItemClass.DUPLICATE:
             surplus[line.reference, line.currency].append(line)
         else:
-            yield _of_record(run, line, groups)
+            yield _of_record(run, line, beside)
     for (reference, currency), extra in surplus.items():
         amounts = [line.amount for line in extra if line.amount is not None]
         yield _finding(
@@ -144,16 +165,58 @@ def _of_records(run: Run, lines: Iterable[Record], groups: Groups) -> Iterator[F
             amount=sum(amounts, Decimal(0)) if amounts else None,
             currency=currency,
             items=len(extra),
-            why=_why_several(groups[reference], extra),
-            records=groups[reference],
-            of=[(line, None) for line in extra],
+            why=_why_several(beside.there[reference], extra),
+            records=beside.there[reference],
+            of=[(line, None, None) for line in extra],
         )
 
 
-def _of_record(run: Run, line: Record, groups: Groups) -> Finding:
-    why = line.why
+def _surplus(rows: Iterable[Record]) -> Mapping[int, Sequence[Record]]:
+    found: dict[int, list[Record]] = defaultdict(list)
+    for row in filter(_is_surplus, rows):
+        assert row.operation_id is not None  # asked
+        found[row.operation_id].append(row)
+    return found
+
+
+def _is_surplus(row: Record) -> bool:
+    return row.item_class == ItemClass.AMBIGUOUS and row.operation_id is not None
+
+
+def _of_rows(run: Run, lines: Iterable[Record], beside: Beside) -> Iterator[Finding]:
+    """Make the findings of rows that are items of their own; those that cannot be told apart are one."""
+    several: Groups = defaultdict(list)
+    for row in lines:
+        one_of = row.reference if row.item_class == ItemClass.AMBIGUOUS else f"{row.item_class} {row.pk}"
+        several[one_of].append(row)
+    for rows in several.values():
+        first = rows[0]
+        amounts = [row.amount for row in rows if row.amount is not None]
+        same = len({row.currency for row in rows}) == 1
+        unreadable = first.item_class == ItemClass.UNREADABLE
+        yield _finding(
+            run,
+            first.item_class,
+            # The destination's may be unreadable under the same reference: they are two differences.
+            reference="" if unreadable else first.reference,
+            operation=first.operation,
+            state=first.state,
+            amount=sum(amounts, Decimal(0)) if amounts and same else None,
+            currency=first.currency,
+            items=len(rows),
+            why=telling.why_of_rows(run, rows),
+            records=[] if unreadable else beside.there.get(first.reference, []),
+            of=[(row, None, None) for row in rows],
+            row=first,
+            by_source=not unreadable,
+        )
+
+
+def _of_record(run: Run, line: Record, beside: Beside) -> Finding:
+    why, row = line.why, beside.rows.get(line.pk)
     if line.item_class == ItemClass.UNEXPECTED:
         why = NOBODYS if line.operation is None else _why_unexpected(line, line.state)
+        why = telling.with_row(run, why, row)
     return _finding(
         run,
         line.item_class,
@@ -163,8 +226,11 @@ def _of_record(run: Run, line: Record, groups: Groups) -> Finding:
         amount=line.amount,
         currency=line.currency,
         why=why,
-        records=[line] if line.item_class == ItemClass.UNREADABLE else groups.get(line.reference, [line]),
-        of=[(line, None)],
+        records=[line]
+        if line.item_class == ItemClass.UNREADABLE
+        else beside.there.get(line.reference, [line]),
+        of=[(line, None, row)],
+        row=row,
     )
 
 
@@ -178,9 +244,11 @@ def _finding(
     currency: str,
     why: str,
     records: Sequence[Record],
-    of: Sequence[tuple[Record, Record | None]],
+    of: Sequence[tuple[Record, Record | None, Record | None]],
     state: str,
     items: int = 1,
+    row: Record | None = None,
+    by_source: bool = False,
 ) -> Finding:
     destination = [record_shown(record) for record in records]
     finding = Finding(
@@ -195,28 +263,28 @@ def _finding(
         why=why[:500],
         first_seen_at=run.started_at,
         destination=destination,
-        held=held(str(item_class), of),
+        source=None if row is None else telling.row_shown(row),
+        by_source=by_source,
+        held=held(run, str(item_class), of),
         seen_at=max((record.seen_at for record in records if record.seen_at), default=None),
     )
     told = [finding.item_class, reference, items, sorted(str(sorted(shown.items())) for shown in destination)]
+    if finding.source is not None:
+        told.append(str(sorted(finding.source.items())))
     finding.fingerprint = hashlib.sha256(canonical(told)).hexdigest()
     return finding
 
 
-def record_shown(record: Record) -> dict[str, str | None]:
-    """Return a record of the destination as the outside reads it; amounts are text, a day stays a day."""
-    moment = record.occurred_at or record.occurred_on
-    return {
-        "id": record.external_id,
-        "amount": None if record.amount is None else amount_text(record.amount, record.currency),
-        "currency": record.currency,
-        "status": record.status,
-        "standing": record.standing,
-        "occurred_at": None if moment is None else moment.isoformat(),
-    }
+def _why_of_operation(run: Run, line: Record, pair: Record | None, row: Record | None) -> str:
+    """Say why it is a difference, and what the source has of it, where it has been asked."""
+    if pair is not None and telling.alone(run, line, pair, row):
+        words = telling.why_alone(run, line, pair, row)
+        if words:
+            return words
+    return telling.with_row(run, _why_of_both(line, pair), row)
 
 
-def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
+def _why_of_both(line: Record, pair: Record | None) -> str:
     if pair is None:
         gone = line.item_class == ItemClass.MISSING and line.state == State.COMPLETED and line.external_id
         before = f"{line.external_id} was on record as done." if gone else _waits(line)
@@ -232,7 +300,7 @@ def _why_of_operation(run: Run, line: Record, pair: Record | None) -> str:
         case ItemClass.UNCERTAIN:
             return f"{pair.external_id} is {pair.status or pair.standing} there, and not final in time."
         case _:
-            return f"{_shown(pair)} there, {_shown(line)} meant."
+            return f"{shown(pair)} there, {shown(line)} meant."
 
 
 def _waits(line: Record) -> str:
@@ -250,7 +318,7 @@ def _why_several(records: Sequence[Record], surplus: Sequence[Record]) -> str:
     standing = sum(map(_stands, surplus))
     words = [_why_carried(records, standing)] if standing else []
     for line in [line for line in surplus if not _stands(line)][:IDS_SHOWN]:
-        words.append(f"{line.external_id} is reversed in part: {_shown(line)} is left.")
+        words.append(f"{line.external_id} is reversed in part: {shown(line)} is left.")
     return " ".join(words)
 
 
@@ -258,9 +326,3 @@ def _why_carried(records: Sequence[Record], surplus: int) -> str:
     ids = [record.external_id for record in records if _stands(record)]
     named = ", ".join(ids[:IDS_SHOWN]) + (f" and {len(ids) - IDS_SHOWN} more" if len(ids) > IDS_SHOWN else "")
     return f"{named} carry it: {surplus} too many."
-
-
-def _shown(line: Record) -> str:
-    if line.amount is None:
-        return "no amount"
-    return f"{show(Money(line.amount, line.currency))}\u00a0{line.currency}"

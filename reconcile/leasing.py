@@ -52,7 +52,8 @@ class LostRun(Conflict):
 
 def length(plan: Plan) -> timedelta:
     """Return how long a run may be silent: longer than a look-up that proves itself by a second call."""
-    return max(LEASE, 2 * timedelta(seconds=plan.operation_type.destination.reach.timeout_s) + MARGIN)
+    asked = [plan.operation_type.destination.reach, *([plan.third.connection] if plan.third else [])]
+    return max(LEASE, 2 * timedelta(seconds=max(one.timeout_s for one in asked)) + MARGIN)
 
 
 def session() -> dict[str, Func]:
@@ -149,7 +150,9 @@ def discard(run: Run) -> None:
         Run.objects.filter(pk=run.pk).delete()
 
 
-def drop_lines(pks: list[int]) -> None:
-    """Delete every line of some runs, in one statement: the ORM would read each first."""
+def drop_lines(pks: list[int], *, side: str | None = None) -> None:
+    """Delete every line of some runs, or of one side, in one statement: the ORM would read each first."""
     with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM reconcile_record WHERE run_id = ANY(%s)", [pks])
+        cursor.execute(
+            "DELETE FROM reconcile_record WHERE run_id = ANY(%s) AND side = coalesce(%s, side)", [pks, side]
+        )

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 from reconcile import reports
 from reconcile.models import Run
-from reconcile.tying import SIDES
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,9 @@ def of(run: Run) -> Letter:
 
 
 def _totals(run: Run, currency: str) -> str:
-    """Write what either side comes to in one currency, and what of it nothing explains."""
-    names = dict(zip(SIDES, ("Tieout", run.plan.operation_type.destination.title), strict=True))
+    """Write what each side comes to in one currency, and what of it nothing explains."""
     told = []
-    for side, name in names.items():
+    for side, name in reports.sides_named(run).items():
         held = run.tie[side].get(currency, {"count": 0, "amount": "0"})
         of_them = f" of {held['count']}" if currency else str(held["count"])
         told.append(f"{name} {_amount(held['amount'], currency)}{of_them}")

@@ -24,6 +24,7 @@ from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
 from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal
+from reconcile.sources.rules import SourceRules
 from reconcile.statements.models import Comparison as Comparison
 from reconcile.statements.models import Piece as Piece
 
@@ -60,6 +61,8 @@ class Plan(models.Model):
     recipients = models.JSONField(default=list)
     report_by = models.CharField(max_length=10, default=times.REPORT_BY, db_default=times.REPORT_BY)
     """A time of day in the plan's zone, or a length after its time, as the file says it."""
+    source = models.JSONField(null=True)
+    """What should exist, the third side, as the file says it: see `reconcile.sources`; None without one."""
     next_run_at = models.DateTimeField(null=True)
     """Emptied when schedule or zone change; the next sweep computes it."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
@@ -81,6 +84,11 @@ class Plan(models.Model):
     def zone(self) -> ZoneInfo:
         """The zone in which its days begin and end; raises one of UNKNOWN_ZONE."""
         return ZoneInfo(self.timezone)
+
+    @property
+    def third(self) -> SourceRules | None:
+        """Its source, parsed; None where it has none."""
+        return None if self.source is None else SourceRules.read(self.source)
 
 
 class RunQuerySet(Seen, models.QuerySet["Run"]):
@@ -150,6 +158,8 @@ class Run(models.Model):
     """Records that came twice under one id, because they changed while the list was read; counted once."""
     made_with = models.JSONField(default=dict)
     """The rules and questions that it went by, and what it left untested: see `reconcile.provenance`."""
+    sides = models.JSONField(default=dict)
+    """Of source and destination the instant that each tells of, how it came, and what proves it complete."""
     counted = models.JSONField(default=dict)
     """The totals that were taken another way than by class: see `reconcile.tying`."""
     classes = models.JSONField(default=dict)
@@ -207,15 +217,22 @@ class Run(models.Model):
         """Say whether the classes add up to the totals that were taken another way."""
         return bool(self.tie) and bool(self.tie["ties"])
 
+    @property
+    def has_source(self) -> bool:
+        """Say whether it has read a source, the third side."""
+        return Record.Side.SOURCE in self.sides
+
 
 class Record(models.Model):
-    """One line of what a run staged: an operation of its window, or a record of the destination's list.
+    """One line of what a run staged: a row of its source, an operation of its window, a destination's record.
 
     An item is a line with a class; a record that is compared with an operation is that operation's `pair` and
-    has no class of its own. Lines are removed when a later run of the plan is done.
+    has no class of its own. Neither has a row of the source that `backs` such an item. Lines are removed when
+    a later run of the plan is done.
     """
 
     class Side(models.TextChoices):
+        SOURCE = "source"
         LEDGER = "ledger"
         DESTINATION = "destination"
 
@@ -252,11 +269,22 @@ class Record(models.Model):
     item_class = models.CharField(max_length=30, null=True)
     pair = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="paired_with")
     """The one record that an operation is compared with; the database lets no record be compared twice."""
+    backs = models.ForeignKey(
+        "self",
+        null=True,
+        on_delete=models.DO_NOTHING,
+        related_name="backed_by",
+        db_constraint=False,
+        db_index=False,
+    )
+    """Of the source: the item whose row it is. Both go in one statement, so that no key has to be asked."""
 
     class Meta:
         constraints = [
             models.UniqueConstraint(name="record_number_once", fields=["run", "side", "number"]),
-            models.CheckConstraint(name="record_side_known", condition=Q(side__in=["ledger", "destination"])),
+            models.CheckConstraint(
+                name="record_side_known", condition=Q(side__in=["source", "ledger", "destination"])
+            ),
             models.CheckConstraint(
                 name="record_class_known",
                 condition=Q(item_class__isnull=True) | Q(item_class__in=sorted(map(str, ItemClass))),
@@ -270,6 +298,13 @@ class Record(models.Model):
             ),
             models.CheckConstraint(
                 name="record_pair_of_ledger", condition=Q(side="ledger") | Q(pair__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="record_backs_from_source",
+                condition=Q(backs__isnull=True) | Q(side="source", item_class__isnull=True),
+            ),
+            models.UniqueConstraint(
+                name="record_backed_once", fields=["backs"], condition=Q(backs__isnull=False)
             ),
             models.CheckConstraint(
                 name="record_unreadable_says_why", condition=Q(readable=True) | ~Q(why="")
@@ -309,6 +344,10 @@ class Finding(models.Model):
     why = models.CharField(max_length=500)
     destination = models.JSONField(default=list)
     """The destination's records under this reference, the compared one first; amounts are text."""
+    source = models.JSONField(null=True)
+    """The source's row of it, or the first of several; None where it has none, or the plan has no source."""
+    by_source = models.BooleanField(default=False, db_default=False)
+    """Only the source makes it differ: its operation's own evidence is in order, and its case another one."""
     held = models.JSONField(null=True)
     """What its items hold on either side, as lines of the tie-out; None where that was not kept yet."""
     seen_at = models.DateTimeField(null=True)

@@ -14,6 +14,7 @@ from reconcile import untested
 from reconcile.classes import ItemClass
 from reconcile.models import Record, Run
 from reconcile.pulling import MARGIN
+from reconcile.sources import pulling as sources
 
 NOT_KEPT = "not kept: the run is older than this line"
 
@@ -33,10 +34,12 @@ def made_with(run: Run) -> dict[str, Any]:
         "destination": kind.destination.title,
         "account": kind.destination.account,
         "asked": _asked(kind) | {"since": _instant(run.window_from - MARGIN)},
+        **({"source": _source(run)} if run.has_source else {}),
         "compared": untested.compared(run),
         "tolerance": plan.tolerance,
         "rules": {"plan": plan.rules_version, "type": kind.rules_version},
         "as_of": {
+            **({"source": run.sides["source"]["as_of"]} if run.has_source else {}),
             "ledger": run.counted.get("as_of"),
             **{f"destination_{name}": at and _instant(at) for name, at in first_last.items()},
         },
@@ -56,6 +59,7 @@ def of(run: Run, *, author: str, now: datetime) -> dict[str, Any]:
         "plan": run.plan.name,
         "run": str(run.uid),
         **{name: kept.get(name, NOT_KEPT) for name in names},
+        **({"source": kept.get("source", NOT_KEPT)} if run.has_source else {}),
         "window": {
             "from": _instant(run.window_from),
             "to": _instant(run.window_to),
@@ -100,6 +104,26 @@ def _asked(kind: OperationType) -> dict[str, Any]:
     asked = call.query or (f"{call.method} {call.path}" if call.path else "the newest export of its folder")
     digest = hashlib.sha256(canonical(call.model_dump(mode="json"))).hexdigest()
     return {"connector": there.connector, "question": asked, "sha256": digest}
+
+
+def _source(run: Run) -> dict[str, Any]:
+    """Return what was asked of the source and what came: no secret, for those stand in other lines."""
+    rules, told = run.plan.third, run.sides["source"]
+    assert rules is not None  # it was read by them
+    call = rules.list
+    asked = call.query or (f"{call.method} {call.path}" if call.path else "the newest export of its folder")
+    return {
+        "name": told["name"],
+        "connector": rules.connector,
+        "question": asked,
+        "since": _instant(sources.since(run, rules)),
+        "sha256": hashlib.sha256(canonical(call.model_dump(mode="json"))).hexdigest(),
+        "rows": told["rows"],
+        "pages": len(told["pages"]),
+        "repeated": told["repeated"],
+        "complete": told["complete"],
+        "why": told["why"],
+    }
 
 
 def _instant(at: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Both sides into staging: the destination's list page by page, the ledger's operations in one go.
+"""Two sides into staging: the destination's list page by page, the ledger's operations in one go.
 
 No transaction is open while the destination is waited for; each page is written with its count before the
 next one is asked for, together with the place where the list goes on: a process that takes the run over reads
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import connection, transaction
 from django.db.models import Max
@@ -25,13 +25,16 @@ from ledger.rules.records import Unreadable
 from ledger.rules.states import Standing
 from reconcile import comparing, leasing, marking, tying
 from reconcile.models import Record, Run
-from reconcile.tying import Totals
+from reconcile.sources import comparing as links
+from reconcile.sums import Side, Totals, read_totals, store_totals
 
 T = TypeVar("T")
 
 MARGIN = timedelta(days=1)
 """The list is asked for from this long before the window: clocks differ, and records change late."""
 BY_REFERENCE: Mapping[str, str] = {}
+PROVED, NOT_PROVED = "proved", "not proved"
+"""Whether something counted a side beside its own rows."""
 NO_REFERENCE = "It carries no reference of ours."
 NO_MONEY: tuple[Decimal | None, str] = (None, "")
 NO_MOMENT: tuple[datetime | None, date | None] = (None, None)
@@ -60,7 +63,7 @@ COLUMNS = (
 )
 COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
 COME_AGAIN = (
-    "DELETE FROM reconcile_record WHERE run_id = %s AND side = 'destination' AND external_id = ANY(%s)"
+    "DELETE FROM reconcile_record WHERE run_id = %s AND side = %s AND external_id = ANY(%s)"
     " RETURNING amount, currency, standing"
 )
 
@@ -83,7 +86,7 @@ class Listed:
 
     @property
     def stands(self) -> bool:
-        """Say whether it counts on the destination's side: reversed and declined records do not."""
+        """Say whether it counts on its side: reversed, declined and cancelled ones do not."""
         return self.standing not in (Standing.VOID, Standing.FAILED)
 
 
@@ -94,27 +97,45 @@ class Staging:
     run: Run
     number: int = 0
     pages: list[int] = field(default_factory=list)
+    records: int = 0
     repeated: int = 0
     totals: Totals = field(default_factory=dict)
+    side: ClassVar[Record.Side] = Record.Side.DESTINATION
 
     @classmethod
-    def of(cls, run: Run) -> "Staging":
-        """Return a run's destination side as far as it has come in."""
-        lines = Record.objects.filter(run=run, side=Record.Side.DESTINATION)
+    def of(cls, run: Run) -> Self:
+        """Return a side of a run as far as it has come in."""
+        lines = Record.objects.filter(run=run, side=cls.side)
         return cls(
             run,
             number=lines.aggregate(last=Max("number"))["last"] or 0,
-            pages=list(run.pages),
-            repeated=run.repeated,
-            totals=tying.read_totals(run.counted.get("destination", {})),
+            totals=read_totals(run.counted.get(cls.side.value, {})),
+            **cls.so_far(run),
         )
+
+    @staticmethod
+    def so_far(run: Run) -> dict[str, Any]:
+        """Return what the run has kept of it: pages, records, repeated."""
+        return {"pages": list(run.pages), "records": run.records, "repeated": run.repeated}
 
     def page(self, listed: Sequence[Listed], *, seen_at: datetime, place: Place | None) -> None:
         """Write one page, its count and where the list goes on; LostRun where the run is no longer ours."""
         self.pages.append(len(listed))
         self.run.place = None if place is None else dict(place)
+        self.note_as_of(seen_at)
         with leasing.held(self.run):
             self.add(listed, seen_at=seen_at)
+
+    def note_as_of(self, at: datetime) -> None:
+        """Note the earliest instant that the side tells of: what came later may not be in it."""
+        mine = self.run.sides.get(self.side.value, {})
+        first = min(at, datetime.fromisoformat(mine["as_of"])) if "as_of" in mine else at
+        self.tell(as_of=first.isoformat())
+
+    def tell(self, **facts: Any) -> None:
+        """Note facts about the side on the run; the caller saves it."""
+        mine = self.run.sides.get(self.side.value, {})
+        self.run.sides = {**self.run.sides, self.side.value: {**mine, **facts}}
 
     def add(self, listed: Sequence[Listed], *, seen_at: datetime) -> None:
         """Write records and count them, each id once, as it came last; the caller has a transaction open."""
@@ -125,13 +146,13 @@ class Staging:
             for record in latest.values():
                 self.number += 1
                 copy.write_row(self._row(record, seen_at))
-                self._count(record.amount, record.currency, stands=record.stands)
+                self.count(record.amount, record.currency, stands=record.stands)
         self.note()
 
     def _row(self, record: Listed, seen_at: datetime) -> tuple[object, ...]:
         return (
             self.run.pk,
-            Record.Side.DESTINATION.value,
+            self.side.value,
             self.number,
             record.id,
             record.reference,
@@ -150,22 +171,27 @@ class Staging:
     def _forget(self, ids: list[str]) -> None:
         """Take out what came under the same ids before: the list has moved on meanwhile."""
         with connection.cursor() as cursor:
-            cursor.execute(COME_AGAIN, [self.run.pk, ids])
+            cursor.execute(COME_AGAIN, [self.run.pk, self.side.value, ids])
             for amount, currency, standing in cursor.fetchall():
                 self.repeated += 1
-                self._count(amount, currency, stands=Listed(standing=standing).stands, times=-1)
+                self.count(amount, currency, stands=Listed(standing=standing).stands, times=-1)
 
-    def _count(self, amount: Decimal | None, currency: str, *, stands: bool, times: int = 1) -> None:
-        self.run.records += times
+    def count(self, amount: Decimal | None, currency: str, *, stands: bool, times: int = 1) -> None:
+        """Count a record in, or with -1 out."""
+        self.records += times
         if stands:
-            side = self.totals.setdefault(currency if amount is not None else "", tying.Side())
+            side = self.totals.setdefault(currency if amount is not None else "", Side())
             side.add(amount, times)
 
     def note(self) -> None:
         """Keep on the run what has come in so far."""
-        self.run.pages, self.run.repeated = self.pages, self.repeated
-        self.run.counted = {**self.run.counted, "destination": tying.store_totals(self.totals)}
-        self.run.save(update_fields=["pages", "records", "repeated", "counted", "place"])
+        self.run.counted = {**self.run.counted, self.side.value: store_totals(self.totals)}
+        self.keep()
+        self.run.save(update_fields=["pages", "records", "repeated", "counted", "place", "sides"])
+
+    def keep(self) -> None:
+        """Write pages, records and repeated ones where the run has them."""
+        self.run.pages, self.run.records, self.run.repeated = self.pages, self.records, self.repeated
 
 
 def pull(run: Run) -> None:
@@ -179,8 +205,9 @@ def pull(run: Run) -> None:
             _read_on(run)
             return
     with leasing.held(run):
-        leasing.drop_lines([run.pk])
-        run.place, run.pages, run.records, run.repeated, run.counted = None, [], 0, 0, {}
+        leasing.drop_lines([run.pk], side=Staging.side)
+        run.place = None
+        run.sides = {name: side for name, side in run.sides.items() if name != Staging.side}
         Staging(run).note()
     _read_on(run)
 
@@ -195,6 +222,9 @@ def _read_on(run: Run) -> None:
         listed = [read(kind.how.record, item, currencies, match=match) for item in page.items]
         staging.page(listed, seen_at=page.as_of or asked_at, place=page.place)
         asked_at = database_now()
+    staging.note_as_of(asked_at)
+    counts_itself = kind.how.list is not None and kind.how.list.paging.total is not None
+    staging.tell(complete=PROVED if counts_itself else NOT_PROVED)
 
 
 def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, str]:
@@ -233,7 +263,7 @@ def read(
     )
     occurred_at, occurred_on = part("occurred_at", lambda: records.read_moment(map, item), NO_MOMENT)
     blank = {"id": not identity, "status": map.status and not status, "amount": map.amount and amount is None}
-    unreadable = _unreadable(wrong, filter(blank.get, blank))
+    unread = unreadable(wrong, filter(blank.get, blank))
     standing = records.standing_of(map, status) if map.status is not None else Standing.DONE
     return Listed(
         id=identity,
@@ -244,11 +274,11 @@ def read(
         standing=(standing or Standing.PENDING).value,
         occurred_at=occurred_at,
         occurred_on=occurred_on,
-        why=unreadable or ("" if reference else NO_REFERENCE),
+        why=unread or ("" if reference else NO_REFERENCE),
     )
 
 
-def _unreadable(wrong: Mapping[str, str], blank: Iterable[str]) -> str:
+def unreadable(wrong: Mapping[str, str], blank: Iterable[str]) -> str:
     """Say what of a record cannot be read, or is not there; empty where all of it is."""
     said = {**wrong, **{name: f"it has no {name}" for name in blank if name not in wrong}}
     return f"It cannot be read: {'; '.join(said.values())}."[:300] if said else ""
@@ -261,6 +291,7 @@ def stage_ledger(run: Run) -> None:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         with leasing.held(run):
             comparing.stage_ledger(run)
-            run.counted = {**run.counted, "ledger": tying.store_totals(tying.count_ledger(run))}
+            links.link(run)
+            run.counted = {**run.counted, "ledger": store_totals(tying.count_ledger(run))}
             run.step, run.place = Run.Step.COMPARING, None
-            run.save(update_fields=["counted", "step", "place"])
+            run.save(update_fields=["counted", "step", "place", "sides"])

@@ -16,7 +16,7 @@ from reconcile import provenance
 from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.models import Finding, Run
-from reconcile.tying import SIDES, amount_text
+from reconcile.sums import SOURCE, amount_text, sides_of
 
 BEFORE = {"opening": "Carried in, open before", "new": "New, or in order before"}
 """What each side's total consists of when the run begins, as people read it."""
@@ -57,7 +57,7 @@ def books(run: Run, findings: Iterable[Finding]) -> dict[str, Any]:
 def tie_out(run: Run, waived: waivers.Waived) -> dict[str, Any]:
     """Return the tie-out: on each side carried in and new come to all classes and what is waived of them."""
     tie = waivers.set_apart(run.tie, waived)
-    return {name: tie.get(name, {}) for name in (*BEFORE, "lines", "waived", *SIDES)}
+    return {name: tie.get(name, {}) for name in (*BEFORE, "lines", "waived", *sides_of(tie))}
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def finding_shown(finding: Finding, *, types: Collection[str] = ()) -> dict[str,
         "class": finding.item_class,
         "reference": finding.reference or None,
         "ledger": ledger,
-        "source": None,
+        "source": finding.source,
         "destination": finding.destination,
         "amount": None if finding.amount is None else amount_text(finding.amount, finding.currency),
         "currency": finding.currency or None,
@@ -187,12 +187,20 @@ def settled(run: Run) -> str:
     return ", ".join(f"{count} {one if count == 1 else several}" for (one, several), count in done)
 
 
+def sides_named(run: Run) -> dict[str, str]:
+    """Return the sides that a run tells of, in their order, each as people call it."""
+    named = {"ledger": "Tieout", "destination": run.plan.operation_type.destination.title}
+    return {SOURCE: run.sides[SOURCE]["name"], **named} if run.has_source else named
+
+
 def _tie_table(run: Run, tie: Mapping[str, Any], currency: str, there: str) -> list[str]:
     held = [line for line in tie["lines"] if line["currency"] == currency]
     waived = [line for line in tie["waived"] if line["currency"] == currency]
-    rows: list[tuple[str, ...]] = [(currency or "No amount", "items", "Tieout", there)]
+    named = sides_named(run)
+    sides = tuple(named)
+    rows: list[tuple[str, ...]] = [(currency or "No amount", "items", *named.values())]
     rows += [
-        (title, str(line["items"]), *(_cell(line[side], currency) for side in SIDES))
+        (title, str(line["items"]), *(_cell(line[side], currency) for side in sides))
         for title, line in (
             *((ItemClass(line["class"]).title(there), line) for line in held),
             *((WAIVED, line) for line in waived),
@@ -200,11 +208,11 @@ def _tie_table(run: Run, tie: Mapping[str, Any], currency: str, there: str) -> l
     ]
     every = [*held, *waived]
     items = str(sum(line["items"] for line in every))
-    foot: list[tuple[str, ...]] = [("All classes", items, *(_sum(every, side, currency) for side in SIDES))]
-    if any(tie["opening"].get(side, {}).get(currency) for side in SIDES):
-        foot += [(title, "", *_total(tie[name], currency)) for name, title in BEFORE.items()]
-    foot.append(("Counted another way", "", *_total(tie, currency)))
-    lines = aligned([*rows, *foot])
+    foot: list[tuple[str, ...]] = [("All classes", items, *(_sum(every, side, currency) for side in sides))]
+    if any(tie["opening"].get(side, {}).get(currency) for side in sides):
+        foot += [(title, "", *_total(tie[name], currency, sides)) for name, title in BEFORE.items()]
+    foot.append(("Counted another way", "", *_total(tie, currency, sides)))
+    lines = aligned([*rows, *foot], right=range(1, 2 + len(sides)))
     rule = "-" * max(map(len, lines))
     left = run.residual.get(currency, "")
     unexplained = f"Unexplained {currency} {left}" if currency else _unexplained_items(run)
@@ -212,10 +220,10 @@ def _tie_table(run: Run, tie: Mapping[str, Any], currency: str, there: str) -> l
     return [lines[0], rule, *lines[1:head], rule, *lines[head:], unexplained, "=" * len(rule)]
 
 
-def _total(totals: Mapping[str, Any], currency: str) -> Iterator[str]:
-    """Write what either side comes to in one currency."""
+def _total(totals: Mapping[str, Any], currency: str, sides: Sequence[str]) -> Iterator[str]:
+    """Write what each side comes to in one currency."""
     nothing = {"count": 0, "amount": "0"}
-    return (_cell(totals.get(side, {}).get(currency, nothing), currency) for side in SIDES)
+    return (_cell(totals.get(side, {}).get(currency, nothing), currency) for side in sides)
 
 
 def _unexplained_items(run: Run) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from ledger.rules.reversals import left_of
 from reconcile import offsets
 from reconcile.models import Run
-from reconcile.tying import amount_text
+from reconcile.sums import amount_text
 
 
 def found(run: Run) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ from reconcile import (
     tying,
 )
 from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
+from reconcile.sources import comparing as rows
+from reconcile.sources import pulling as source
 
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
 """Days that a window may begin or end with: none before computers, none whose morrow cannot be told."""
@@ -98,6 +100,7 @@ def execute(run: Run) -> list[Finding]:
 def _execute(run: Run) -> list[Finding]:
     _start_over_if_configured_since(run)
     if run.step == Run.Step.LISTING:
+        source.pull(run)
         pulling.pull(run)
         run.counted = {**run.counted, "as_of": database_now().isoformat(timespec="seconds")}
         pulling.stage_ledger(run)
@@ -114,17 +117,17 @@ def _start_over_if_configured_since(run: Run) -> None:
     changed_at = max(run.plan.changed_at, kind.changed_at, kind.destination.changed_at)
     if run.step != Run.Step.SETTLING and changed_at > run.started_at:
         run.step, run.place, run.grace_s = Run.Step.LISTING, None, run.plan.grace_s
+        run.sides, run.counted = {}, {}
         with leasing.held(run):
-            run.save(update_fields=["step", "place", "grace_s"])
+            leasing.drop_lines([run.pk])
+            run.save(update_fields=["step", "place", "grace_s", "sides", "counted"])
 
 
 def _compare(run: Run) -> list[Finding]:
     """Put every item into its class and write down what that comes to, in one piece."""
-    with leasing.held(run):
-        comparing.classify(run)
+    _classify(run)
     if absences.confirm(run, absences.tried if run.dry_run else absences.kept(run, actor_of(run))):
-        with leasing.held(run):
-            comparing.classify(run)
+        _classify(run)
     found = findings.found(run)
     leasing.keep(run)
     run.reversed = reversals.found(run)
@@ -132,6 +135,12 @@ def _compare(run: Run) -> list[Finding]:
     if not run.dry_run:
         store(run, found)
     return found
+
+
+def _classify(run: Run) -> None:
+    with leasing.held(run):
+        comparing.classify(run)
+        rows.classify(run)
 
 
 def actor_of(run: Run) -> str:

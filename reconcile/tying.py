@@ -1,25 +1,22 @@
 """The tie-out: what the classes hold must add up, for each currency, to totals that were taken another way.
 
-The ledger's side is summed straight from the operations, the destination's side while its pages came in,
-record by record. What is left over is unexplained. Currencies are never added together; "" stands for items
-without an amount.
+The ledger's side is summed straight from the operations, the source's and the destination's while their
+pages came in, record by record. What is left over is unexplained. Currencies are never added together; ""
+stands for items without an amount.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from django.db.models import Count, Sum
 
 from ledger.models import Operation
-from ledger.rules.money import Money, text
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import LIVE, whole_sets
 from reconcile.models import Record, Run
-
-NOUGHT = Decimal(0)
-SIDES = ("ledger", "destination")
+from reconcile.sums import NOUGHT, SIDES, SOURCE, Line, Side, Totals, read_totals, store_amounts, store_totals
 
 # An item of the classes: what it holds on either side. Reversed and declined records stand for nothing there.
 SUM_UP = """
@@ -34,7 +31,7 @@ FROM (
     LEFT JOIN {records} AS l ON l.pair_id = d.id
     WHERE d.run_id = %(run)s AND d.side = 'destination' AND (d.standing = '' OR d.standing = ANY(%(live)s))
         AND coalesce(l.item_class, d.item_class) IS NOT NULL
-) AS held
+{source}) AS held
 GROUP BY side, item_class, currency
 UNION ALL
 SELECT 'items', item_class, CASE WHEN amount IS NULL THEN '' ELSE currency END, count(*),
@@ -43,12 +40,22 @@ FROM {records} WHERE run_id = %(run)s AND item_class IS NOT NULL
 GROUP BY 2, 3
 """
 
+OF_THE_SOURCE = """
+    UNION ALL
+    SELECT 'source', coalesce(i.item_class, s.item_class),
+        CASE WHEN s.amount IS NULL THEN '' ELSE s.currency END, s.amount
+    FROM {records} AS s
+    LEFT JOIN {records} AS i ON i.run_id = %(run)s AND i.id = s.backs_id
+    WHERE s.run_id = %(run)s AND s.side = 'source' AND (s.standing = '' OR s.standing = ANY(%(live)s))
+        AND coalesce(i.item_class, s.item_class) IS NOT NULL
+"""
+
 # What belonged to an open difference of earlier runs, by its operation or by its record's id there; the first
 # of several records is the one that is compared. Where what a difference holds was not kept yet, its class
 # tells: every one of an operation has the ledger's line in it, but duplicates.
 CARRIED_IN = """
 WITH carried AS (
-    SELECT f.operation_id, f.item_class, f.destination, f.held
+    SELECT f.operation_id, f.item_class, f.destination, f.held, f.source
     FROM reconcile_finding AS f JOIN reconcile_run AS r ON r.id = f.run_id
     WHERE r.plan_id = %(plan)s AND f.lives AND f.is_open AND f.run_id <> %(run)s
 ), listed AS (
@@ -70,6 +77,14 @@ FROM reconcile_record AS d
 WHERE d.run_id = %(run)s AND d.side = 'destination' AND (d.standing = '' OR d.standing = ANY(%(live)s))
     AND d.external_id <> '' AND d.external_id IN (SELECT id FROM listed)
 GROUP BY 2
+UNION ALL
+SELECT 'source', CASE WHEN s.amount IS NULL THEN '' ELSE s.currency END, count(*), coalesce(sum(s.amount), 0)
+FROM reconcile_record AS s
+WHERE s.run_id = %(run)s AND s.side = 'source' AND (s.standing = '' OR s.standing = ANY(%(live)s))
+    AND s.reference <> '' AND s.reference IN (
+        SELECT source ->> 'key' FROM carried WHERE held @? '$[*].source.count ? (@ > 0)'
+    )
+GROUP BY 2
 """
 
 COUNT_PAIRS = """
@@ -81,62 +96,23 @@ WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference <> '' AND EX
 )
 """
 
-
-@dataclass
-class Side:
-    """How many things one side holds, and how much they come to in one currency."""
-
-    count: int = 0
-    amount: Decimal = NOUGHT
-
-    def add(self, amount: Decimal | None, count: int = 1) -> None:
-        """Count something in, or with a negative count out."""
-        self.count += count
-        self.amount += (amount or NOUGHT) * (1 if count > 0 else -1)
-
-
-Totals = dict[str, Side]
-
-
-@dataclass
-class Line:
-    """One class in one currency: its items, and what they hold on either side."""
-
-    item_class: str
-    currency: str
-    items: int = 0
-    amount: Decimal = NOUGHT
-    """What its items come to: the operation's amount, or else the record's."""
-    ledger: Side = field(default_factory=Side)
-    destination: Side = field(default_factory=Side)
-
-    def add(self, other: "Line", *, times: int = 1) -> None:
-        """Count another one in, or with -1 out."""
-        self.items += times * other.items
-        for mine, theirs in ((self.ledger, other.ledger), (self.destination, other.destination)):
-            mine.count += times * theirs.count
-            mine.amount += times * theirs.amount
-
-    @property
-    def holds(self) -> bool:
-        """Say whether anything is in it."""
-        return bool(self.items or self.ledger.count or self.destination.count)
-
-    def stored(self) -> dict[str, Any]:
-        """Return it as it is kept; amounts are text."""
-        return {
-            "class": self.item_class,
-            "currency": self.currency,
-            "items": self.items,
-            "ledger": store(self.ledger, self.currency),
-            "destination": store(self.destination, self.currency),
-        }
-
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Self:
-        """Read what `stored` wrote."""
-        sides = (Side(stored[name]["count"], Decimal(stored[name]["amount"])) for name in SIDES)
-        return cls(stored["class"], stored["currency"], stored["items"], NOUGHT, *sides)
+# The rows of one operation, or of one key, are one item with what they are of, and as many more as there are.
+COUNT_ROWS = """
+SELECT count(*) FROM (
+    SELECT min(s.operation_id) AS operation_id, min(s.reference) AS reference
+    FROM reconcile_record AS s
+    WHERE s.run_id = %(run)s AND s.side = 'source' AND s.reference <> ''
+    GROUP BY coalesce(s.operation_id::text, 'of ' || s.reference)
+) AS told
+WHERE EXISTS (
+    SELECT FROM reconcile_record AS l
+    WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id = told.operation_id
+) OR EXISTS (
+    SELECT FROM reconcile_record AS d
+    WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference = told.reference
+        AND told.operation_id IS NULL AND d.operation_id IS NULL AND d.item_class = %(unexpected)s
+)
+"""
 
 
 @dataclass(frozen=True)
@@ -149,32 +125,35 @@ class Tie:
     items: int
     """The items counted without their classes."""
     opening: Mapping[str, Totals] = field(default_factory=dict)
-    """What of either side was carried in: open when the run began."""
+    """What of each side was carried in: open when the run began."""
+    source: Totals | None = None
+    """What should exist, where the plan says who tells."""
+
+    @property
+    def sides(self) -> dict[str, Totals]:
+        """Every side with its totals."""
+        both = {"ledger": self.ledger, "destination": self.destination}
+        return both if self.source is None else {SOURCE: self.source, **both}
 
     @property
     def currencies(self) -> list[str]:
         """Every currency that anything is in; what has no amount comes last."""
-        found = {line.currency for line in self.lines} | self.ledger.keys() | self.destination.keys()
+        found = {line.currency for line in self.lines}.union(*self.sides.values())
         return sorted(found, key=lambda currency: (currency == "", currency))
 
     def residual(self, currency: str) -> Decimal:
-        """What no class explains in one currency: the larger of both sides, which never offset."""
-        sides = (self._left(currency, "ledger"), self._left(currency, "destination"))
-        return max((abs(side.amount) for side in sides), default=NOUGHT)
+        """What no class explains in one currency: the largest of all sides, which never offset."""
+        return max(abs(self._left(currency, name).amount) for name in self.sides)
 
     @property
     def unexplained_items(self) -> int:
         """How many things no class explains, on whichever side there are more."""
-        left = [
-            abs(self._left(currency, side).count)
-            for currency in self.currencies
-            for side in ("ledger", "destination")
-        ]
+        left = [abs(self._left(currency, side).count) for currency in self.currencies for side in self.sides]
         return max([abs(self.items - sum(line.items for line in self.lines)), *left])
 
     def _left(self, currency: str, name: str) -> Side:
-        counted: Side = (self.ledger if name == "ledger" else self.destination).get(currency, Side())
-        held: list[Side] = [getattr(line, name) for line in self.lines if line.currency == currency]
+        counted = self.sides[name].get(currency, Side())
+        held: list[Side] = [getattr(line, name) or Side() for line in self.lines if line.currency == currency]
         return Side(
             counted.count - sum(side.count for side in held),
             counted.amount - sum((side.amount for side in held), NOUGHT),
@@ -182,7 +161,7 @@ class Tie:
 
     def _new(self, name: str) -> Totals:
         """Return what of a side was not carried in."""
-        counted: Totals = getattr(self, name)
+        counted = self.sides[name]
         opening = {currency: self.opening[name].get(currency, Side()) for currency in counted}
         return {
             currency: Side(whole.count - opening[currency].count, whole.amount - opening[currency].amount)
@@ -200,8 +179,7 @@ class Tie:
             "lines": [line.stored() for line in self.lines],
             "opening": {name: store_totals(totals) for name, totals in self.opening.items()},
             "new": {name: store_totals(self._new(name)) for name in self.opening},
-            "ledger": store_totals(self.ledger),
-            "destination": store_totals(self.destination),
+            **{name: store_totals(totals) for name, totals in self.sides.items()},
             "currencies": self.currencies,
             "items": self.items,
             "unexplained_items": self.unexplained_items,
@@ -222,13 +200,37 @@ def count_ledger(run: Run) -> Totals:
 
 def tie(run: Run) -> Tie:
     """Set the classes of a run beside the totals that were taken another way."""
-    ledger, destination = read_totals(run.counted["ledger"]), read_totals(run.counted["destination"])
-    return replace(tie_lines(run.pk, ledger, destination, records=run.records), opening=_carried_in(run))
+    counted = {name: read_totals(run.counted[name]) for name in run_sides(run)}
+    found = tie_lines(
+        run.pk,
+        counted["ledger"],
+        counted["destination"],
+        records=_records(run),
+        source=counted.get(SOURCE),
+    )
+    return replace(found, opening=_carried_in(run))
+
+
+def run_sides(run: Run) -> tuple[str, ...]:
+    """Return the sides that a run has read."""
+    return (SOURCE, *SIDES) if run.has_source else SIDES
+
+
+def _records(run: Run) -> int:
+    """Count what is not the ledger's and is an item of its own or beside an operation."""
+    if not run.has_source:
+        return run.records
+    values: dict[str, Any] = {"run": run.pk, "unexpected": ItemClass.UNEXPECTED.value}
+    with whole_sets() as cursor:
+        cursor.execute(COUNT_ROWS, values)
+        beside = int(cursor.fetchone()[0])
+    rows: int = run.sides[SOURCE]["rows"]
+    return run.records + rows - beside
 
 
 def _carried_in(run: Run) -> dict[str, Totals]:
-    """Count on either side what was an open difference of the plan before this run has stored its own."""
-    opening: dict[str, Totals] = {name: {} for name in SIDES}
+    """Count on each side what was an open difference of the plan before this run has stored its own."""
+    opening: dict[str, Totals] = {name: {} for name in run_sides(run)}
     values: dict[str, Any] = {
         "run": run.pk,
         "plan": run.plan_id,
@@ -238,49 +240,62 @@ def _carried_in(run: Run) -> dict[str, Totals]:
     with whole_sets() as cursor:
         cursor.execute(CARRIED_IN, values)
         for side, currency, count, amount in cursor.fetchall():
-            opening[side][currency] = Side(count, amount)
+            if side in opening:
+                opening[side][currency] = Side(count, amount)
     return opening
 
 
-def held(item_class: str, items: Iterable[tuple[Record, Record | None]]) -> list[dict[str, Any]]:
-    """Return what items of one class hold on either side, by currency, as `SUM_UP` counts them.
+def held(
+    run: Run, item_class: str, items: Iterable[tuple[Record, Record | None, Record | None]]
+) -> list[dict[str, Any]]:
+    """Return what items of one class hold on each side, by currency, as `SUM_UP` counts them.
 
-    Each is a line with a class and the record that it is compared with, where that is an operation's.
+    Each is a line with a class, the record that it is compared with, where that is an operation's, and the
+    source's row of it.
     """
     lines: dict[str, Line] = {}
 
     def of(line: Record) -> Line:
         currency = line.currency if line.amount is not None else ""
-        return lines.setdefault(currency, Line(item_class, currency))
+        return lines.setdefault(currency, Line.empty(item_class, currency, source=run.has_source))
 
-    for item, pair in items:
+    for item, pair, row in items:
         of(item).items += 1
-        record = item
-        if item.side == Record.Side.LEDGER:
-            of(item).ledger.add(item.amount)
-            record = pair  # type: ignore[assignment]  # asked next
-        if record is not None and (record.standing in ("", *LIVE)):
-            of(record).destination.add(record.amount)
+        for line in filter(None, (item, pair, row)):
+            if line.standing in ("", *LIVE):
+                side: Side = getattr(of(line), line.side)
+                side.add(line.amount)
     return [lines[currency].stored() for currency in sorted(lines)]
 
 
 def tie_lines(
-    run_id: int, ledger: Totals, destination: Totals, *, records: int, table: str = "reconcile_record"
+    run_id: int,
+    ledger: Totals,
+    destination: Totals,
+    *,
+    records: int,
+    source: Totals | None = None,
+    table: str = "reconcile_record",
 ) -> Tie:
-    """Set classified lines beside totals that were taken another way; `records`: those of the destination."""
+    """Set classified lines beside totals that were taken another way.
+
+    `records`: those of the destination, and what of a source is beside none of both.
+    """
     with whole_sets() as cursor:
         cursor.execute(COUNT_PAIRS.format(records=table), {"run": run_id})
         pairs = int(cursor.fetchone()[0])
     items = sum(side.count for side in ledger.values()) + records - pairs
-    return Tie(list(_lines(run_id, table)), ledger, destination, items)
+    lines = list(_lines(run_id, table, source=source is not None))
+    return Tie(lines, ledger, destination, items, source=source)
 
 
-def _lines(run_id: int, table: str) -> Iterable[Line]:
+def _lines(run_id: int, table: str, *, source: bool) -> Iterable[Line]:
     lines: dict[tuple[str, str], Line] = {}
+    rows = OF_THE_SOURCE.format(records=table) if source else ""
     with whole_sets() as cursor:
-        cursor.execute(SUM_UP.format(records=table), {"run": run_id, "live": LIVE})
+        cursor.execute(SUM_UP.format(records=table, source=rows), {"run": run_id, "live": LIVE})
         for side, item_class, currency, count, amount in cursor.fetchall():
-            line = lines.setdefault((item_class, currency), Line(item_class, currency))
+            line = lines.setdefault((item_class, currency), Line.empty(item_class, currency, source=source))
             if side == "items":
                 line.items, line.amount = count, amount
             else:
@@ -333,35 +348,10 @@ def totals(tie: Tie) -> dict[str, Any]:
             "count": sum(side.count for side in side_totals.values()),
             "amounts": store_amounts({cur: side.amount for cur, side in side_totals.items() if cur}),
         }
-        for name, side_totals in (("ledger", tie.ledger), ("destination", tie.destination))
+        for name, side_totals in tie.sides.items()
     } | {"items": tie.items, "unexplained_items": tie.unexplained_items}
 
 
 def residuals(tie: Tie) -> dict[str, str]:
     """Return what is unexplained in every currency, as the outside reads it."""
     return store_amounts({currency: tie.residual(currency) for currency in tie.currencies if currency})
-
-
-def amount_text(amount: Decimal, currency: str) -> str:
-    """Write an exact amount with its currency's decimals."""
-    return text(Money(amount, currency)) if currency else "0"
-
-
-def store_amounts(amounts: Mapping[str, Decimal]) -> dict[str, str]:
-    """Return amounts by currency as text, in the currencies' order."""
-    return {currency: amount_text(amounts[currency], currency) for currency in sorted(amounts)}
-
-
-def store(side: Side, currency: str) -> dict[str, Any]:
-    """Return one side as it is kept; the amount is text."""
-    return {"count": side.count, "amount": amount_text(side.amount, currency)}
-
-
-def store_totals(totals: Totals) -> dict[str, Any]:
-    """Return a side's totals as they are kept."""
-    return {currency: store(totals[currency], currency) for currency in sorted(totals)}
-
-
-def read_totals(stored: Mapping[str, Any]) -> Totals:
-    """Read what `store_totals` wrote."""
-    return {currency: Side(side["count"], Decimal(side["amount"])) for currency, side in stored.items()}

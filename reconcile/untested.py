@@ -6,13 +6,14 @@ from decimal import Decimal
 from ledger.models import Destination
 from reconcile.classes import ItemClass
 from reconcile.models import Record, Run
+from reconcile.pulling import PROVED
 
 
 def of(run: Run) -> list[str]:
     """Say what these figures do not show; by the rules that the run goes by, while its lines are staged."""
     there = run.plan.operation_type.destination
     said = [
-        "Whether all that should exist reached Tieout: this plan has no source, the third side.",
+        *_source(run),
         f"Texts, tax and lines: no payload was compared. Compared: {', '.join(compared(run))}.",
         f"Operations accepted before {run.window_from.astimezone(run.plan.zone):%Y-%m-%d %H:%M %Z}.",
         f"Other accounts of {there.title} than “{there.account}”.",
@@ -36,9 +37,21 @@ def _tolerated(run: Run) -> Iterator[str]:
         yield f"Differences of up to {', '.join(allowed)}: they count as matched."
 
 
+def _source(run: Run) -> Iterator[str]:
+    """Say what is not tested of what should exist: all, without a source, or whether that came whole."""
+    if not run.has_source:
+        yield "Whether all that should exist reached Tieout: this plan has no source, the third side."
+        return
+    told = run.sides["source"]
+    if told["complete"] != PROVED:
+        yield f"Whether all rows of {told['name']} came is not proved: {told['why']}."
+
+
 def _list(run: Run, there: Destination) -> Iterator[str]:
     """Say that nothing but the list itself tells whether it was whole."""
     listing = run.plan.operation_type.how.list
+    if run.sides.get("destination", {}).get("complete") == PROVED:
+        return
     how = "it came as one page" if listing is not None and listing.paging.style == "none" else ""
     how = how or "it was read to the end of its pages"
     yield f"Whether the list of {there.title} was whole is not proved: {how}, and nothing else counted it."

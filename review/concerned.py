@@ -11,7 +11,7 @@ from typing import Any
 from ledger.models import Choice, Lookup, Operation, database_now
 from ledger.rules.states import State
 from reconcile import tables
-from reconcile.tying import amount_text
+from reconcile.sums import amount_text
 from review import amounts, several, wording
 from review.instants import day, zone
 

@@ -93,7 +93,27 @@ class Page:
     @property
     def meaning(self) -> str:
         """What its class means."""
-        return ItemClass(self.finding.item_class).sentence(self.there)
+        return ItemClass(self.finding.item_class).sentence(self.there, self.source)
+
+    @property
+    def source(self) -> str:
+        """The source's own name; empty where the run has read none."""
+        run = self.finding.run
+        return str(run.sides["source"]["name"]) if run.has_source else ""
+
+    @property
+    def row(self) -> tuple[str, str, str] | None:
+        """What the source has of it: key, status there, amount."""
+        one = self.finding.source
+        if one is None:
+            return None
+        status = one["status"] or one["standing"]
+        return one["id"] or one["key"] or "", status, amounts.whole(one["amount"], one["currency"])
+
+    @property
+    def never_submitted(self) -> bool:
+        """Say whether only the source has it."""
+        return self.finding.item_class == ItemClass.NEVER_SUBMITTED
 
     @property
     def records(self) -> list[tuple[str, str, str, str]]:
@@ -164,7 +184,7 @@ class Page:
         if (bare and unexpected) or (not bare and self.finding.item_class in ABSENT):
             yield Way.MATCH
         yield Way.WAIVE
-        if bare:
+        if bare or self.finding.by_source:
             yield Way.CLOSE
 
     def door(self, way: str) -> Door | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from reconcile import reports
 from reconcile.models import Run
 from reconcile.provenance import NOT_KEPT
 from review import amounts, instants, wording
@@ -14,18 +15,23 @@ Row = tuple[str, str]
 def rows(run: Run, told: Mapping[str, Any]) -> Iterator[Row]:
     """Say what was asked, read and left out, by which rules, by whom, when; `told` as in every other form."""
     there = run.plan.operation_type.destination.title
+    source = told.get("source")
+    if source is not None:
+        yield f"Asked of {run.sides['source']['name']}", _asked(source)
     yield f"Asked of {there}", _asked(told["asked"])
     yield "Compared", _kept(told["compared"], ", ".join)
     yield "Parameters", _parameters(told)
     yield "As of", _kept(told["as_of"], lambda at: _as_of(at, there))
     pulled = told["pulled"]
     read = f"{_many(pulled['records'], 'record')} in {_many(pulled['pages'], 'page')}"
+    if source is not None:
+        yield "Rows of the source", _kept(source, _came)
     yield "Read", f"{read}; {pulled['repeated']} came twice and count once" if pulled["repeated"] else read
     yield (
         "Left out",
         f"{told['excluded']} out of scope; {told['rejected']} unreadable, in a class of their own",
     )
-    for side, title in (("ledger", "Tieout"), ("destination", there)):
+    for side, title in reports.sides_named(run).items():
         yield f"{title}, in all", _total(told["totals"][side])
     versions = [f"version {told['rules'][one]} of the {one}’s rules" for one in ("plan", "type")]
     yield "Rules", "; ".join(versions) if all(told["rules"].values()) else NOT_KEPT
@@ -52,7 +58,14 @@ def _parameters(told: Mapping[str, Any]) -> str:
 def _as_of(at: Mapping[str, str | None], there: str) -> str:
     first, last = at["destination_first"], at["destination_last"]
     listed = f"{there} page by page from {_at(first)} to {_at(last)}" if first else f"{there} listed nothing"
-    return f"Tieout {_at(at['ledger'])}; {listed}"
+    source = f"the source {_at(at['source'])}; " if "source" in at else ""
+    return f"{source}Tieout {_at(at['ledger'])}; {listed}"
+
+
+def _came(source: Mapping[str, Any]) -> str:
+    """Say how many rows came, and what proves that they are all."""
+    read = f"{_many(source['rows'], 'row')} in {_many(source['pages'], 'page')}"
+    return f"{read}; that they are all is {source['complete']}: {source['why']}"
 
 
 def _kept(told: Any, words: Any) -> str:

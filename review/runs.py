@@ -181,7 +181,7 @@ class Reading:
     def empty(self) -> list[tuple[str, str]]:
         """The classes with nothing in them, and what each means."""
         return [
-            (item_class.title(self.there), item_class.sentence(self.there))
+            (item_class.title(self.there), item_class.sentence(self.there, self.tie_out.source))
             for item_class in ItemClass
             if not self.run.classes[item_class]["count"]
         ]
@@ -190,7 +190,7 @@ class Reading:
     def filled(self) -> list[tuple[str, str]]:
         """The classes with something in them, and what each means."""
         return [
-            (item_class.title(self.there), item_class.sentence(self.there))
+            (item_class.title(self.there), item_class.sentence(self.there, self.tie_out.source))
             for item_class in ItemClass
             if self.run.classes[item_class]["count"]
         ]

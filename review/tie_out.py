@@ -9,7 +9,7 @@ from reconcile import reports
 from reconcile.classes import ItemClass
 from reconcile.differences.waivers import WAIVED
 from reconcile.models import Run
-from reconcile.tying import SIDES
+from reconcile.sums import SOURCE, sides_of
 from review import amounts
 
 NOTHING: dict[str, Any] = {"count": 0, "amount": "0"}
@@ -41,11 +41,14 @@ class ClassRow:
     icon: str
     items: int
     lines: tuple[int, int]
-    """How many things either side holds: what is compared with each other is one item, and a line of each."""
+    """How many things ledger and destination hold: what is compared is one item, and a line of each."""
     open: int
+    source: str
+    """Nothing where the plan has no source."""
     ledger: str
     destination: str
     difference: str
+    """What the destination holds less what the first side has."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,16 @@ class TieOut:
         return self.run.plan.operation_type.destination.title
 
     @property
+    def source(self) -> str:
+        """The source's own name; empty where the plan has none."""
+        return str(self.run.sides[SOURCE]["name"]) if SOURCE in self.tie else ""
+
+    @property
+    def first(self) -> str:
+        """The side that everything begins with."""
+        return sides_of(self.tie)[0]
+
+    @property
     def currencies(self) -> list[str]:
         """Every currency of the run; "" for what has no amount."""
         found: list[str] = self.tie["currencies"]
@@ -85,13 +98,14 @@ class TieOut:
 
     @property
     def steps(self) -> list[TieRow]:
-        """The way from what was accepted to what the destination should hold, class by class."""
-        start = [self._figures(self.tie["ledger"].get(cur, NOTHING), cur) for cur in self.currencies]
-        rows = [TieRow("Tieout: operations accepted", start)]
+        """The way from the first side to what the destination should hold, class by class."""
+        start = [self._figures(self.tie[self.first].get(cur, NOTHING), cur) for cur in self.currencies]
+        what = f"{self.source}: what should exist" if self.source else "Tieout: operations accepted"
+        rows = [TieRow(what, start)]
         titles = {str(one): one.title(self.there) for one in ItemClass} | {WAIVED: reports.WAIVED}
         for name, title in titles.items():
             steps = [
-                _step(line for line in _every(self.tie, currency) if line["class"] == name)
+                _step((line for line in _every(self.tie, currency) if line["class"] == name), self.first)
                 for currency in self.currencies
             ]
             if any(count or amount for count, amount in steps):
@@ -105,7 +119,9 @@ class TieOut:
     @property
     def should_hold(self) -> list[Figures]:
         """What the destination holds if every class is right."""
-        return [self._figures(_plus(self.tie, currency), currency) for currency in self.currencies]
+        return [
+            self._figures(_plus(self.tie, currency, self.first), currency) for currency in self.currencies
+        ]
 
     @property
     def holds(self) -> list[Figures]:
@@ -163,9 +179,10 @@ def _group(
 ) -> Group:
     held = _every(tie, currency)
     rows = [_class_row(line, currency, title, still) for line in held]
-    summed = {side: _summed(held, side) for side in SIDES}
-    counted = {side: tie[side].get(currency, NOTHING) for side in SIDES}
-    left = {side: _apart(counted[side], summed[side]) for side in SIDES}
+    sides = sides_of(tie)
+    summed = {side: _summed(held, side) for side in sides}
+    counted = {side: tie[side].get(currency, NOTHING) for side in sides}
+    left = {side: _apart(counted[side], summed[side]) for side in sides}
     items = sum(row.items for row in rows)
     unexplained = _foot("Unexplained", left, currency, items=_left(tie, currency))
     if currency:
@@ -189,13 +206,14 @@ def _class_row(
 ) -> ClassRow:
     name = line["class"]
     ledger, destination = line["ledger"], line["destination"]
-    difference = Decimal(destination["amount"]) - Decimal(ledger["amount"])
+    difference = Decimal(destination["amount"]) - Decimal(line[sides_of(line)[0]]["amount"])
     return ClassRow(
         title=reports.WAIVED if name == WAIVED else title(ItemClass(name)),
         icon="clock" if name == WAIVED else ItemClass(name).shown.icon,
         items=line["items"],
         lines=(ledger["count"], destination["count"]),
         open=still.get((name, currency), 0),
+        source=_held(line[SOURCE], currency) if SOURCE in line else "",
         ledger=_held(ledger, currency),
         destination=_held(destination, currency),
         difference=amounts.signed(difference, currency) if currency else "",
@@ -209,33 +227,34 @@ def _every(tie: Mapping[str, Any], currency: str) -> list[dict[str, Any]]:
 
 def _before(tie: Mapping[str, Any], currency: str) -> list[ClassRow]:
     opening = tie.get("opening", {})
-    if not any(currency in opening.get(side, {}) for side in SIDES):
+    sides = sides_of(tie)
+    if not any(currency in opening.get(side, {}) for side in sides):
         return []
     return [
-        _foot(title, {side: tie[name][side].get(currency, NOTHING) for side in SIDES}, currency)
+        _foot(title, {side: tie[name][side].get(currency, NOTHING) for side in sides}, currency)
         for name, title in reports.BEFORE.items()
     ]
 
 
-def _step(lines: Iterable[dict[str, Any]]) -> tuple[int, Decimal]:
-    """Return what a class adds between both sides: items and amount."""
+def _step(lines: Iterable[dict[str, Any]], first: str) -> tuple[int, Decimal]:
+    """Return what a class adds between the first side and the destination: items and amount."""
     count, amount = 0, Decimal(0)
     for line in lines:
-        count += line["destination"]["count"] - line["ledger"]["count"]
-        amount += Decimal(line["destination"]["amount"]) - Decimal(line["ledger"]["amount"])
+        count += line["destination"]["count"] - line[first]["count"]
+        amount += Decimal(line["destination"]["amount"]) - Decimal(line[first]["amount"])
     return count, amount
 
 
-def _plus(tie: Mapping[str, Any], currency: str) -> dict[str, Any]:
-    count, amount = _step(_every(tie, currency))
-    start = tie["ledger"].get(currency, NOTHING)
+def _plus(tie: Mapping[str, Any], currency: str, first: str) -> dict[str, Any]:
+    count, amount = _step(_every(tie, currency), first)
+    start = tie[first].get(currency, NOTHING)
     return {"count": start["count"] + count, "amount": str(Decimal(start["amount"]) + amount)}
 
 
 def _left(tie: Mapping[str, Any], currency: str) -> int:
     """Return how many things of one currency no class holds, on the side with more of them."""
     held = _every(tie, currency)
-    apart = [_apart(tie[side].get(currency, NOTHING), _summed(held, side)) for side in SIDES]
+    apart = [_apart(tie[side].get(currency, NOTHING), _summed(held, side)) for side in sides_of(tie)]
     return max(int(side["count"]) for side in apart)
 
 
@@ -252,13 +271,14 @@ def _apart(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _foot(
     title: str, sides: dict[str, dict[str, Any]], currency: str, *, items: int = 0, still: int = 0
 ) -> ClassRow:
-    difference = Decimal(sides["destination"]["amount"]) - Decimal(sides["ledger"]["amount"])
+    difference = Decimal(sides["destination"]["amount"]) - Decimal(sides[sides_of(sides)[0]]["amount"])
     return ClassRow(
         title=title,
         icon="",
         items=items,
         lines=(sides["ledger"]["count"], sides["destination"]["count"]),
         open=still,
+        source=_held(sides[SOURCE], currency, nothing="0") if SOURCE in sides else "",
         ledger=_held(sides["ledger"], currency, nothing="0"),
         destination=_held(sides["destination"], currency, nothing="0"),
         difference=amounts.signed(difference, currency) if currency else "",

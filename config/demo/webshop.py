@@ -1,15 +1,17 @@
 """The web shop's automation: it hands paid orders over to Tieout and sends reminders that it has claimed.
 
-It keeps nothing: run again, it says the same under the same keys, and nothing is done twice.
+It keeps nothing but the shop's own orders: run again, it says the same under the same keys, and nothing is
+done twice.
 """
 
 import os
 import time
 import uuid
+from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from config.demo.afternoon import ORDERS, REMINDERS, Order, Reminder
+from config.demo.afternoon import FORGOTTEN, ORDERS, REMINDERS, Order, Reminder
 
 AGAIN = 60
 PAUSE_S = 1.0
@@ -22,10 +24,23 @@ def main() -> None:
         httpx.Client(base_url=os.environ["TIEOUT_URL"], headers=headers, timeout=30) as tieout,
         httpx.Client(base_url=os.environ["SANDBOX_URL"], timeout=10) as mailroom,
     ):
+        take(mailroom)
         for reminder in REMINDERS:
             remind(tieout, mailroom, reminder)
         for order in ORDERS:
             hand_over(tieout, order)
+
+
+def take(shop: httpx.Client) -> None:
+    """Keep the orders in the shop's own books, where one stands that is never handed over."""
+    for order in ORDERS:
+        _keep(shop, order)
+    _keep(shop, FORGOTTEN, placed_at=(datetime.now(UTC) - timedelta(days=1)).isoformat())
+
+
+def _keep(shop: httpx.Client, order: Order, **placed: str) -> None:
+    paid = {"number": str(order.number), "total": order.total, "currency": order.currency, **placed}
+    shop.post("/orders", json=paid).raise_for_status()
 
 
 def hand_over(tieout: httpx.Client, order: Order) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "from_template",
     "has_controls",
     "look_alikes",
+    "needed",
     "percent",
     "separators",
     "template_errors",
@@ -92,6 +93,11 @@ def template_errors(template: str) -> list[str]:
     if wrong := _what_is_wrong(_PLACEHOLDER.sub("x", template)):
         errors.append(f"the text {wrong}")
     return errors
+
+
+def needed(template: str) -> list[str]:
+    """Return the parts of a source record that a template names: system, reference, version."""
+    return [name.removeprefix("source.") for name in _names(template)]
 
 
 def look_alikes(key: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,9 @@ CREATE INDEX IF NOT EXISTS invoices_by_operation ON invoices (operation);
 CREATE INDEX IF NOT EXISTS invoices_opening ON invoices (opens_at) WHERE status = 'processing';
 CREATE TABLE IF NOT EXISTS reminders (
     number INTEGER PRIMARY KEY, operation TEXT, sent TEXT NOT NULL, created_at TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS orders (
+    number TEXT PRIMARY KEY, total TEXT NOT NULL, currency TEXT NOT NULL, status TEXT NOT NULL,
+    placed_at TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS saved_answers (
     key TEXT PRIMARY KEY, fingerprint TEXT, status INTEGER NOT NULL, body BLOB NOT NULL,
     content_type TEXT NOT NULL, saved_at TEXT NOT NULL);
@@ -164,6 +167,23 @@ class Books:
             (operation_of(sent), json.dumps(sent), self._now()),
         ).fetchone()
         return _reminder(row)
+
+    def keep_order(self, order: Mapping[str, str]) -> dict[str, object]:
+        """Keep an order of the shop; one that is known keeps the time when it was placed."""
+        row = self._file.execute(
+            "INSERT INTO orders (number, total, currency, status, placed_at)"
+            " VALUES (:number, :total, :currency, :status, :placed_at) ON CONFLICT (number) DO UPDATE"
+            " SET total = excluded.total, currency = excluded.currency, status = excluded.status RETURNING *",
+            order,
+        ).fetchone()
+        return dict(row)
+
+    def orders(self, since: str) -> list[dict[str, object]]:
+        """Every order of the shop that was placed at that instant or later."""
+        rows = self._file.execute(
+            "SELECT * FROM orders WHERE placed_at >= ? ORDER BY placed_at, number", (since,)
+        )
+        return [dict(row) for row in rows]
 
     def effects(self, operation: str) -> list[dict[str, object]]:
         """Every live record that was made for that operation."""

@@ -1,19 +1,18 @@
-"""What Durban Books offers to those who call it: invoices, voids and reminders."""
+"""What Durban Books offers to those who call it: invoices, voids and reminders; and the shop beside it."""
 
 import base64
 import hmac
 import json
 import re
-from datetime import datetime
 
-from ledger.sandbox.books import Books, Filter, written
+from ledger.sandbox import shop
+from ledger.sandbox.books import Books, Filter
 from ledger.sandbox.faults import Orders
 from ledger.sandbox.messages import Answer, RefusedError, Request, problem, refuse, tell
+from ledger.sandbox.reading import AMOUNT, CURRENCY, instant, invalid
 
 KEY_MAX = 255
 PAGE, LARGEST_PAGE = 50, 200
-AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,2})?")
-CURRENCY = re.compile(r"[A-Z]{3}")
 HOME_CURRENCY = "ZAR"
 """What an invoice is in that names no currency: the account's own."""
 INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
@@ -25,6 +24,8 @@ def answer(books: Books, request: Request, *, token: str | None, orders: Orders)
         challenge = {"WWW-Authenticate": "Bearer"}
         return refuse(401, "unauthorized", message="The bearer token is missing or wrong.", headers=challenge)
     try:
+        if request.segments in shop.PLACES:
+            return shop.answer(books, request)
         return _route(books, request, orders=orders)
     except RefusedError as refused:
         return refused.answer
@@ -103,11 +104,11 @@ def _create(books: Books, request: Request, *, orders: Orders) -> Answer:
 def _check_invoice(sent: dict[str, object]) -> None:
     total, currency = sent.get("total"), sent.setdefault("currency", HOME_CURRENCY)
     if not isinstance(total, str) or not AMOUNT.fullmatch(total):
-        raise _invalid("total is required: text, a decimal number with 2 places at most.")
+        raise invalid("total is required: text, a decimal number with 2 places at most.")
     if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
-        raise _invalid("currency is three capital letters; left out, it is ZAR.")
+        raise invalid("currency is three capital letters; left out, it is ZAR.")
     if not isinstance(sent.get("metadata", {}), dict):
-        raise _invalid("metadata must be an object.")
+        raise invalid("metadata must be an object.")
     if _is_blocked(sent.get("customer")):
         raise RefusedError(refuse(422, "customer_blocked", message="The customer is blocked."))
 
@@ -118,17 +119,15 @@ def _is_blocked(customer: object) -> bool:
     return blocked or (isinstance(name, str) and name.startswith("Blocked"))
 
 
-def _invalid(message: str) -> RefusedError:
-    return RefusedError(refuse(400, "invalid_request", message=message))
-
-
 def _list(books: Books, request: Request, *, orders: Orders) -> Answer:
     limit = _limit(request.query.get("limit", str(PAGE)))
     after = _place(request.query["cursor"]) if "cursor" in request.query else None
     wanted = Filter(
         reference=None if orders.get("ignore_filter") else request.query.get("reference"),
         substring=orders.get("substring_filter") is not None,
-        updated_since=_instant(request.query["updated_since"]) if "updated_since" in request.query else None,
+        updated_since=instant(request.query["updated_since"], "updated_since")
+        if "updated_since" in request.query
+        else None,
         after=None if orders.get("restart_paging") else after,
     )
     rows = books.invoices(wanted, limit=limit + 1)
@@ -139,19 +138,8 @@ def _list(books: Books, request: Request, *, orders: Orders) -> Answer:
 
 def _limit(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
-        raise _invalid("limit must be a whole number from 1 up.")
+        raise invalid("limit must be a whole number from 1 up.")
     return min(int(text[:9]), LARGEST_PAGE)
-
-
-def _instant(text: str) -> str:
-    try:
-        instant = datetime.fromisoformat(text)
-        if instant.tzinfo is None:
-            raise ValueError("no zone")
-        return written(instant)
-    except (ValueError, OverflowError):
-        message = "updated_since must be a time with a zone, such as 2026-11-27T15:00:00Z."
-        raise _invalid(message) from None
 
 
 def _cursor(place: tuple[str, int]) -> str:
@@ -199,5 +187,5 @@ def _unknown(reference: str) -> Answer:
 def _remind(books: Books, request: Request) -> Answer:
     sent = request.document()
     if not all(isinstance(sent.get(name), str) and sent[name] for name in ("to", "text")):
-        raise _invalid("to and text are required: text.")
+        raise invalid("to and text are required: text.")
     return tell(201, books.add_reminder(sent))

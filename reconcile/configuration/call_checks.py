@@ -29,14 +29,21 @@ _KNOWN_IN = {
 
 def check_calls(part: Part, wrongs: Wrongs, *, key_name: str) -> None:
     """Check every call of one operation type; `key_name` is the header of our keys, which is no secret."""
-    for name in _KNOWN_IN:
-        _check_call(part, name, wrongs)
+    for name, known in _KNOWN_IN.items():
+        _check_call(part, name, wrongs, known=known)
         _check_headers(part, name, wrongs, key_name=key_name)
     _check_wrap(part, wrongs)
     for name in ("lookup", "list"):
         _check_question(part, name, wrongs)
     for name in ("void", "void.credit"):
         _check_json(_under(part, name).get("body"), (*part.path, *name.split("."), "body"), wrongs)
+
+
+def check_question(part: Part, name: str, wrongs: Wrongs) -> None:
+    """Check one question of a section that is no operation type's: it asks for what is there since then."""
+    _check_call(part, name, wrongs, known=frozenset({"since", "position"}))
+    _check_headers(part, name, wrongs, key_name="")
+    _check_question(part, name, wrongs)
 
 
 def _under(part: Part, name: str) -> Mapping[str, Any]:
@@ -49,21 +56,25 @@ def _under(part: Part, name: str) -> Mapping[str, Any]:
 
 def check_record(part: Part, wrongs: Wrongs) -> None:
     """Check how amounts are read: own decimals belong to minor units and to known currencies."""
-    record, path = part.get("record", RecordMap), (*part.path, "record", "minor_decimals")
-    if record is None or not record.minor_decimals:
-        return
-    if record.amount_unit != "minor":
+    record = part.get("record", RecordMap)
+    if record is not None:
+        check_minor((*part.path, "record"), record.amount_unit, record.minor_decimals, wrongs)
+
+
+def check_minor(record: Path, unit: str, decimals: Mapping[str, int], wrongs: Wrongs) -> None:
+    """Check the decimals of smallest units by currency, as the section of a record states them."""
+    path = (*record, "minor_decimals")
+    if decimals and unit != "minor":
         wrongs.add(path, "minor_decimals counts only in minor units.", 'Add amount_unit = "minor".')
-    for currency in record.minor_decimals:
+    for currency in decimals:
         try:
             money.decimals(currency)
         except money.UnknownCurrency as error:
             wrongs.add((*path, currency), error.detail, "Write the code in capitals, such as ISK.")
 
 
-def _check_call(part: Part, name: str, wrongs: Wrongs) -> None:
+def _check_call(part: Part, name: str, wrongs: Wrongs, *, known: frozenset[str]) -> None:
     call, path = _under(part, name), (*part.path, *name.split("."))
-    known = _KNOWN_IN[name]
     for place, template in _templates(call, path):
         if unknown := placeholders.unknown(template, known):
             what = f"Nothing can be put in place of {', '.join(f'{{{one}}}' for one in unknown)}."

@@ -92,7 +92,7 @@ def check_call_lines(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_only_read(part, connector, wrongs)
     for name in ("send", "lookup", "list"):
         if isinstance(part.raw.get(name), dict):
-            _check_lines_of_call(part, name, connector=connector, layout=layout, wrongs=wrongs)
+            check_asked(part, name, connector=connector, layout=layout, wrongs=wrongs)
 
 
 def _check_only_read(part: Part, connector: str, wrongs: Wrongs) -> None:
@@ -105,9 +105,18 @@ def _check_only_read(part: Part, connector: str, wrongs: Wrongs) -> None:
             wrongs.add((*part.path, name), what, "Leave the section out.")
 
 
-def _check_lines_of_call(part: Part, name: str, *, connector: str, layout: Layout, wrongs: Wrongs) -> None:
+def check_asked(
+    part: Part,
+    name: str,
+    *,
+    connector: str,
+    layout: Layout,
+    wrongs: Wrongs,
+    more: frozenset[str] = frozenset(),
+) -> None:
+    """Check that a call has the lines that its connector understands; `more`: those it has besides."""
     path, call = (*part.path, name), part.under(name)
-    known = ASKS.get(connector)
+    known = ASKS[connector] | more if connector in ASKS else None
     for line in sorted(call.keys() - known) if known is not None and name != "send" else ():
         what = f'{line} does not go with connector "{connector}".'
         wrongs.add((*path, line), what, f"Leave it out; there is: {', '.join(sorted(known or ()))}.")
@@ -137,8 +146,8 @@ def _check_query(call: Question | None, name: str, *, path: Place, layout: Layou
     if quoted:
         remedy = f"Write it without the quotes: where reference = {{{quoted[0]}}}."
         wrongs.add(place, f"{{{quoted[0]}}} stands for a value, and is no part of a text.", remedy)
-    wanted = NAMES[name] if name == "list" or _matches(call) else {"key"}
-    if not wanted & set(placeholders.named(query)):
+    wanted = NAMES.get(name, frozenset()) if name != "lookup" or _matches(call) else {"key"}
+    if wanted and not wanted & set(placeholders.named(query)):
         shown = " or ".join(f"{{{one}}}" for one in sorted(wanted))
         wrongs.add(
             place, f"The query does not name {shown}: it would read everything.", f"Use {shown} in it."

@@ -21,6 +21,12 @@ LONGEST_TIMEOUT_S = 480
 
 def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     """Check one destination."""
+    check_reach(part, wrongs)
+    _check_events(part, wrongs)
+
+
+def check_reach(part: Part, wrongs: Wrongs) -> None:
+    """Check how anything is reached: a destination, or the source of a plan."""
     connector = part.raw.get("connector", "http")
     if isinstance(connector, str):
         _check_connector(part, connector, wrongs)
@@ -29,7 +35,6 @@ def check_destination(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     _check_auth(part, wrongs)
     _check_options(part, wrongs)
     _check_way(part, wrongs)
-    _check_events(part, wrongs)
     _check_timeout(part, wrongs)
 
 

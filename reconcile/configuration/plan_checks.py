@@ -9,6 +9,7 @@ from django.core.validators import validate_email
 from ledger.models import OperationType
 from reconcile.configuration.layout import Layout
 from reconcile.configuration.sections import Part
+from reconcile.configuration.source_checks import check_source
 from reconcile.configuration.type_checks import check_amounts, check_zone
 from reconcile.configuration.wrongs import Path, Wrongs, choices
 
@@ -17,9 +18,7 @@ CRON_FIELDS = 5
 
 def check_plan(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     """Check one plan."""
-    if "source" in part.raw:
-        remedy = "Leave it out: the ledger and the destination are compared."
-        wrongs.add((*part.path, "source"), "source, the third side, is not available yet.", remedy)
+    check_source(part, layout, wrongs)
     name = part.raw.get("operation_type")
     if isinstance(name, str):
         _check_type(part, name, layout=layout, wrongs=wrongs)

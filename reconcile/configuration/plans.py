@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from reconcile.configuration.sections import Part, PlanHead
+from ledger.rules.calls import ListCall
+from ledger.rules.connections import Connection
+from reconcile.configuration.sections import Part, PlanHead, SourceHead
+from reconcile.sources.rules import Control, RowMap, SourceRules
 
 TIMED = frozenset({"schedule", "timezone"})
 """What of a plan decides when it runs."""
@@ -24,10 +27,34 @@ def columns(part: Part) -> dict[str, Any]:
         "tolerance": head.tolerance,
         "recipients": list(head.recipients),
         "report_by": head.report_by,
+        "source": source(part),
     }
+
+
+def source(part: Part) -> dict[str, Any] | None:
+    """Return a plan's source as its section of the file sets it; None without one."""
+    inner = part.inner.get("source")
+    if inner is None:
+        return None
+    head = inner.must("head", SourceHead)
+    rules = SourceRules(
+        name=head.name,
+        connector=head.connector,
+        connection=inner.must("connection", Connection),
+        list=inner.must("list", ListCall) if head.query is None else ListCall(query=head.query),
+        control=inner.get("control", Control),
+        record=inner.must("record", RowMap),
+        lead_s=head.lead_s,
+        alone=head.alone,
+    )
+    return rules.stored()
 
 
 def words(row: dict[str, Any]) -> dict[str, object]:
     """Return the columns of a plan under the names that they have in the file."""
     same = ("operation_type", "schedule", "timezone", "tolerance", "recipients", "report_by")
-    return {name: row[name] for name in same} | {"window": row["window_s"], "grace": row["grace_s"]}
+    return (
+        {name: row[name] for name in same}
+        | {"window": row["window_s"], "grace": row["grace_s"]}
+        | ({"source": SourceRules.read(row["source"]).words()} if row["source"] else {})
+    )

@@ -177,6 +177,7 @@ def variables() -> set[str]:
         OperationType.objects.values_list("calls", flat=True),
         Webhook.objects.values_list("secrets", flat=True),
         Team.objects.values_list("chat", flat=True),
+        Plan.objects.values_list("source", flat=True),
     )
     return {name for values in held for value in values for name in _VARIABLE.findall(json.dumps(value))}
 

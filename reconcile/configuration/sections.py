@@ -27,6 +27,7 @@ from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
 from reconcile.expected import times
+from reconcile.sources.rules import LEAD_S, Control, RowMap
 
 S = TypeVar("S", bound=Section)
 
@@ -88,6 +89,17 @@ class PlanHead(Section):
     )
 
 
+class SourceHead(Section):
+    """Who tells a plan what should exist, and how long before its operation a row may be dated (seconds)."""
+
+    name: Text60 = "The source"
+    connector: Text200
+    query: str | None = None
+    """In place of a list that is no more than that."""
+    alone: bool = True
+    lead_s: Seconds = Field(LEAD_S, alias="lead")
+
+
 class WebhookHead(Section):
     """Where others want to be told, of what, and by which secrets it is signed."""
 
@@ -137,6 +149,13 @@ CALLS: Mapping[str, type[Section]] = {
 }
 OF_DESTINATION: Mapping[str, type[Section]] = {"contract": Contract, "hours": WorkingHours}
 OF_TEAM: Mapping[str, type[Section]] = {"hours": WorkingHours}
+NAMES_OF_REACH = tuple(
+    name
+    for name in (info.alias or name for name, info in Connection.model_fields.items())
+    if name not in ("rate", "open_url", "events")
+)
+"""How a source is reached: as a destination is, but for what only one that is written to has."""
+OF_SOURCE: Mapping[str, type[Section]] = {"list": ListCall, "control": Control, "record": RowMap}
 OF_TYPE: Mapping[str, type[Section]] = {
     "contract": Contract,
     **CALLS,
@@ -154,6 +173,8 @@ class Part:
     path: Path
     raw: dict[str, Any]
     sections: dict[str, Section] = field(default_factory=dict)
+    inner: "dict[str, Part]" = field(default_factory=dict)
+    """Sections that have sections of their own."""
 
     def get(self, name: str, kind: type[S]) -> S | None:
         """Return one of its sections; None where it is wrong or not there."""
@@ -195,7 +216,35 @@ def read_type(part: Part, wrongs: Wrongs) -> None:
 def read_plan(part: Part, wrongs: Wrongs) -> None:
     """Read a plan."""
     head = {name: value for name, value in part.raw.items() if name != "source"}
-    _read(part, "head", PlanHead, raw=head, path=part.path, known=members(PlanHead), wrongs=wrongs)
+    known = [*members(PlanHead), "source"]
+    _read(part, "head", PlanHead, raw=head, path=part.path, known=known, wrongs=wrongs)
+    raw, path = part.raw.get("source"), (*part.path, "source")
+    if isinstance(raw, dict):
+        part.inner["source"] = Part(part.name, path, raw)
+        _read_source(part.inner["source"], wrongs)
+    elif raw is not None:
+        remedy = 'Write source = { connector = "sql", url = "env:NAME", query = "select …" }.'
+        wrongs.add(path, "source is not a section.", remedy)
+
+
+def _read_source(part: Part, wrongs: Wrongs) -> None:
+    """Read a plan's source: its head, its connection, its list, what counts it, and how a row is read.
+
+    What counts it may be no more than a query.
+    """
+    _check_secrets(part, wrongs)
+    inner = {name: part.raw[name] for name in OF_SOURCE if name in part.raw}
+    if isinstance(inner.get("control"), str):
+        inner["control"] = {"query": inner["control"]}
+    reach = {name: part.raw[name] for name in NAMES_OF_REACH if name in part.raw}
+    left = part.raw.keys() - {*OF_SOURCE, *NAMES_OF_REACH}
+    head = {name: part.raw[name] for name in sorted(left)}
+    known = [*members(SourceHead), *NAMES_OF_REACH, *OF_SOURCE]
+    _read(part, "head", SourceHead, raw=head, path=part.path, known=known, wrongs=wrongs)
+    _read(part, "connection", Connection, raw=reach, path=part.path, known=known, wrongs=wrongs)
+    for name, raw in inner.items():
+        asked, path = OF_SOURCE[name], (*part.path, name)
+        _read(part, name, asked, raw=raw, path=path, known=members(asked), wrongs=wrongs)
 
 
 def read_webhook(part: Part, wrongs: Wrongs) -> None:

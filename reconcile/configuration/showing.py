@@ -11,13 +11,13 @@ from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
 from ledger.rules.events import EventRules
 from ledger.rules.paths import dotted
-from reconcile.configuration.sections import PlanHead, TypeHead
+from reconcile.configuration.sections import PlanHead, SourceHead, TypeHead
 from reconcile.configuration.wording import CARRIED, UNSHOWN
 
 _UNITS_S = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _KINDS: tuple[type[BaseModel], ...] = (
     *(Connection, EventRules, Contract, RetryPolicy, ReviewPolicy),
-    *(TypeHead, PlanHead),
+    *(TypeHead, PlanHead, SourceHead),
 )
 _DURATIONS = frozenset(
     info.alias or name for kind in _KINDS for name, info in kind.model_fields.items() if name.endswith("_s")
@@ -59,6 +59,8 @@ def hidden(path: tuple[str, ...]) -> bool:
     """Say whether a value may lead to a secret, so that it is neither printed nor put on record."""
     if not UNSHOWN.isdisjoint(path):
         return True
+    if path[0] == "source":
+        return not CARRIED.isdisjoint(path)
     # `send.body` and `body_as` say only the form.
     return path[0] in _CALLS and not CARRIED.isdisjoint(path) and path[:2] != ("send", "body")
 

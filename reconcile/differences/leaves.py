@@ -98,7 +98,7 @@ def _why_not_matched(finding: Finding) -> str:
 
 
 def _why_not_closed(finding: Finding) -> str:
-    if finding.operation_id is not None:
+    if finding.operation_id is not None and not finding.by_source:
         return "It stands in the case of its operation, and is answered on that page."
     if finding.case is None:
         return "It has no case to close. Waive it, or mend the record there."

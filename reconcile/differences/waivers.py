@@ -9,7 +9,7 @@ from django.db.models import Value
 from reconcile.differences import leaves
 from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run
-from reconcile.tying import Line
+from reconcile.sums import Line
 
 WAIVED = "waived"
 """What stands where a line has its class."""

@@ -19,7 +19,7 @@ from ledger.rules.states import LIVE, Verdict
 from reconcile.classes import ItemClass
 from reconcile.histories import linking
 from reconcile.histories.models import Repeat
-from reconcile.tying import amount_text
+from reconcile.sums import amount_text
 
 IDS_SHOWN = 4
 LOOKS_MAX, BLIND_MAX = 200, 3

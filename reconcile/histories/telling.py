@@ -10,7 +10,7 @@ from reconcile.histories import linking
 from reconcile.histories.importing import Imported
 from reconcile.histories.models import Repeat
 from reconcile.histories.reading import Reader
-from reconcile.tying import amount_text
+from reconcile.sums import amount_text
 
 SHOWN = 50
 

@@ -17,7 +17,7 @@ from reconcile.statements.layouts import Cell, Layout
 from reconcile.statements.references import TEXT_MAX
 from reconcile.statements.stating import How
 from reconcile.statements.unlinked import Unlinked
-from reconcile.tying import Side, Totals
+from reconcile.sums import Side, Totals
 
 ROWS_MAX = 3_000_000
 LEFT_OUT_SHOWN = 50

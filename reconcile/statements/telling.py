@@ -15,7 +15,8 @@ from reconcile.reports import aligned, shown
 from reconcile.statements.comparing import Difference, Held, Sum
 from reconcile.statements.days import ORDERS
 from reconcile.statements.reading import Statement
-from reconcile.tying import Side, Tie, amount_text
+from reconcile.sums import Side, amount_text
+from reconcile.tying import Tie
 
 SHOWN = 500
 """Differences that a terminal is shown; `--json` has all of them."""

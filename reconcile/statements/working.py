@@ -15,7 +15,6 @@ from django.db import connection, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ledger.models import TieoutNow
-from reconcile import tying
 from reconcile.histories.files import FileRefused
 from reconcile.statements import comparing, files, keeping, telling
 from reconcile.statements.columns import HeaderUntold
@@ -25,6 +24,7 @@ from reconcile.statements.reading import Line, Statement
 from reconcile.statements.stating import How
 from reconcile.statements.telling import Compared
 from reconcile.statements.unlinked import Unlinked
+from reconcile.sums import amount_text
 
 LOCK = 0x74C0
 """The class of the advisory locks of comparisons."""
@@ -132,7 +132,7 @@ def _storable(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shown(line: Line) -> list[Any]:
-    amount = "" if line.amount is None else tying.amount_text(line.amount, line.currency)
+    amount = "" if line.amount is None else amount_text(line.amount, line.currency)
     day = line.day.isoformat() if line.day else ""
     return [line.number, line.shown, amount, line.currency, day, line.id, line.why]
 

@@ -14,6 +14,7 @@ from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import WrongMethod
 from ledger.rules.escalating import Step
 from reconcile.configuration import sections
+from reconcile.sources.rules import RowMap, SourceRules
 
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -93,6 +94,8 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`.drill`: what a drill may send": (calls.DrillSample,),
     "`[automations.NAME]`": (sections.AutomationHead,),
     "`[plans.NAME]`": (sections.PlanHead,),
+    "`[plans.NAME.source]`": (sections.SourceHead, SourceRules),
+    "`record` of a source": (RowMap,),
     "`[webhooks.NAME]`": (sections.WebhookHead,),
     "`[teams.NAME]`": (sections.TeamHead, Step),
     "`[display]`": (sections.DisplayHead,),

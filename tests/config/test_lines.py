@@ -28,6 +28,7 @@ ACCESS, ROUTES, PACING = "ledger/test_access.py", "ledger/test_routes.py", "ledg
 HEARD, REGISTER, OUTBOX = "ledger/test_events_heard.py", "ledger/test_register.py", "ledger/test_outbox.py"
 FILES, WORDS = "ledger/test_file_connector.py", "review/test_configured_words.py"
 CLAIMS, REVERSALS = "ledger/test_drill_claims.py", "ledger/test_reversals.py"
+SOURCE = "reconcile/test_source"
 SCHEDULE = "reconcile/test_scheduling.py"
 SHOWN: dict[str, dict[str, str]] = {
     DESTINATION: {
@@ -243,6 +244,28 @@ SHOWN: dict[str, dict[str, str]] = {
         "tolerance": "reconcile/test_classes.py::test_differences_within_the_plan_s_tolerance_are_matched",
         "recipients": "review/test_reports_mailed.py::test_recipients_get_totals_and_a_link_and_nothing_else",
         "report_by": "reconcile/test_expected.py::test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told",
+    },
+    "`[plans.NAME.source]`": {
+        "name": f"{SOURCE}.py::test_each_row_is_beside_its_operation_or_in_a_class_of_its_own",
+        **dict.fromkeys(
+            ("connector", "connection", "query", "record"),
+            f"{SOURCE}_pull.py::test_a_shop_s_own_database_says_what_should_exist",
+        ),
+        "list": f"{SOURCE}_pull.py::test_over_http_a_source_is_listed_and_counted",
+        "control": f"{SOURCE}_pull.py::test_what_the_source_counts_itself_proves_it_complete_or_fails_the_run",
+        "alone": f"{SOURCE}.py::test_where_a_source_is_not_alone_what_it_has_no_row_of_is_not_its_business",
+        "lead": f"{SOURCE}_pull.py::test_a_row_may_be_older_than_its_operation_by_the_lead",
+    },
+    "`record` of a source": {
+        **dict.fromkeys(
+            ("key", "reference", "system", "version", "id", "amount", "currency", "date", "status"),
+            f"{SOURCE}_rows.py::test_a_row_is_read_part_by_part",
+        ),
+        **dict.fromkeys(
+            ("amounts", "amount_unit", "amount_sign", "minor_decimals", "time_format", "timezone"),
+            f"{SOURCE}_rows.py::test_a_row_is_read_part_by_part",
+        ),
+        "cancelled_statuses": f"{SOURCE}_rows.py::test_a_row_is_read_part_by_part",
     },
     "`[webhooks.NAME]`": {
         "url": f"{OUTBOX}::test_the_address_that_was_checked_is_the_one_that_is_connected_to",

@@ -261,6 +261,22 @@ def test_reminders_are_kept_without_keys(sandbox: Sandbox) -> None:
     assert sandbox.call("POST", "/reminders", body={"to": "x"}).status == 400
 
 
+def test_the_shop_beside_it_lists_and_counts_its_orders(sandbox: Sandbox) -> None:
+    old = {"number": "1", "total": "10.50", "currency": "ZAR", "placed_at": "2026-11-01T10:00:00Z"}
+    new = {"number": "2", "total": "7.00", "currency": "EUR", "placed_at": "2026-11-02T10:00:00+02:00"}
+    for order in (old, new, old | {"status": "cancelled", "placed_at": "2026-11-09T10:00:00Z"}):
+        assert sandbox.call("POST", "/orders", body=order).status == 201
+    listed = sandbox.call("GET", "/orders").json["data"]
+    assert [(one["number"], one["status"]) for one in listed] == [("1", "cancelled"), ("2", "paid")]
+    assert listed[0]["placed_at"] == "2026-11-01T10:00:00.000000Z"
+    since = "since=2026-11-02T08:00:00Z"
+    assert [one["number"] for one in sandbox.call("GET", f"/orders?{since}").json["data"]] == ["2"]
+    assert sandbox.call("GET", f"/orders/count?{since}").json == {"count": 1, "total": "7.00"}
+    for wrong in ({}, old | {"total": 10}, old | {"currency": "rand"}, old | {"placed_at": "2026-11-01"}):
+        assert sandbox.call("POST", "/orders", body=wrong).status == 400
+    assert sandbox.call("DELETE", "/orders").status == 405
+
+
 def test_a_kill_loses_nothing_that_was_answered(sandbox: Sandbox) -> None:
     answered: list[bytes] = []
     enough = threading.Event()

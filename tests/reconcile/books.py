@@ -33,7 +33,8 @@ from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
 from reconcile.models import Finding, Plan, Run
 from reconcile.running import execute, window
-from reconcile.tying import Line
+from reconcile.sources.rules import Control
+from reconcile.sums import Line
 from tests.sandboxes import Sandbox
 
 FILE = """
@@ -99,6 +100,15 @@ tolerance = {{ ZAR = "{tolerance}" }}
 recipients = ["finance@example.com"]
 """
 
+SOURCE = """
+[plans.invoices.source]
+name = "Web shop"
+connector = "tests.reconcile.books:Sourced"
+base_url = "http://shop.test"
+record = { system = "'shop'", version = "'1'" }
+"""
+"""Who says what should exist: the rows that the test writes."""
+
 STALL = """
 [destinations.stall]
 name = "Durban Books, market stall"
@@ -125,6 +135,10 @@ class Held:
     blind: bool = False
     as_of: datetime | None = None
     """The instant that its look-ups tell of, where that is not now."""
+    rows: list[list[dict[str, Any]] | None] = field(default_factory=list)
+    """What the source holds, page by page; None as a page breaks the list off."""
+    counts: list[list[dict[str, Any]]] = field(default_factory=list)
+    """What the source counts of itself, each time that it is asked."""
 
 
 HELD = Held()
@@ -158,6 +172,36 @@ class Listed:
             yield ListPage([item for item in page if not item.get("unlisted")], {"page": number + 1})
 
 
+class Sourced:
+    """A connector by Python path: lists the rows of HELD, and counts as the test says."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def send(self, request: SendRequest) -> Answer:
+        raise AssertionError("nothing is sent to a source")
+
+    def look_up(self, request: LookRequest) -> Looked:
+        raise AssertionError("a source is not asked for one operation")
+
+    def pages(self, request: ListRequest) -> Iterator[ListPage]:
+        if isinstance(request.call, Control):
+            yield ListPage([*HELD.counts.pop(0)])
+            return
+        for number in range(request.place["row page"] if request.place else 0, len(HELD.rows)):
+            page = HELD.rows[number]
+            if page is None:
+                raise IncompletePull("The list broke off.")
+            yield ListPage([*page], {"row page": number + 1}, as_of=HELD.as_of)
+
+
+def row(
+    order: str, *, amount: object = "100.00", currency: str | None = "ZAR", **more: Any
+) -> dict[str, Any]:
+    """One row of the shop's orders; without `date` it tells no time."""
+    return {"reference": order, "amount": amount, "currency": currency, **more}
+
+
 def record(
     number: int,
     *,
@@ -187,7 +231,13 @@ class Books:
 
     @classmethod
     def configured(
-        cls, folder: Path, *, sandbox: Sandbox | None = None, performed_by: str = "tieout", **values: str
+        cls,
+        folder: Path,
+        *,
+        sandbox: Sandbox | None = None,
+        performed_by: str = "tieout",
+        source: str = "",
+        **values: str,
     ) -> "Books":
         """Take the file in through `configure`; without a sandbox, the list is HELD."""
         HELD.__init__()  # type: ignore[misc]  # a fresh one for each test, where the connector finds it
@@ -196,6 +246,7 @@ class Books:
         url = sandbox.url if sandbox else "http://books.test"
         file.write_text(
             FILE.format(connector="http" if sandbox else LISTED, url=url, performed_by=performed_by, **known)
+            + source
         )
         configure(file, check=False)
         return cls(Plan.objects.select_related("operation_type__destination").get(name="invoices"), sandbox)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import Database
-from tests.reconcile.books import Books
+from tests.reconcile.books import SOURCE, Books
 from tests.sandboxes import Sandbox
 
 Made = Callable[..., Books]
@@ -22,3 +22,9 @@ def books(database: Database, sandbox: Sandbox, tmp_path: Path) -> Books:
 def listed(database: Database, tmp_path: Path) -> Books:
     """Operations of callers, and a destination's list that the test writes."""
     return Books.configured(tmp_path, performed_by="caller")
+
+
+@pytest.fixture
+def sourced(database: Database, tmp_path: Path) -> Books:
+    """Operations of callers, a destination's list and a source's rows that the test writes."""
+    return Books.configured(tmp_path, performed_by="caller", source=SOURCE)

@@ -11,10 +11,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, Meant, Order, Reversal, There, World, key_from
+from tests.reconcile.worlds import (
+    DECIMALS,
+    NOW,
+    TEN_DAYS,
+    Meant,
+    Order,
+    Reversal,
+    Row,
+    There,
+    World,
+    key_from,
+)
 
 LONG_AGO, JUST_NOW = NOW - timedelta(days=4), NOW - timedelta(minutes=5)
 PLACES = replace(TEN_DAYS, name="told by two places", places=True)
+THREE = replace(TEN_DAYS, name="on three sides", source=True)
 
 Labels = Counter[str]
 First = tuple[Meant | None, There | None, str]
@@ -45,6 +57,15 @@ class Ground:
     def paid(self, more: int) -> There:
         """Return its record with so much more."""
         return replace(self.there, amount=self.there.amount + more)
+
+    @property
+    def row(self) -> Row:
+        """Return the source's row, alike."""
+        return Row(0, self.meant.amount or 0, self.meant.currency, LONG_AGO)
+
+    def asked(self, more: int) -> Row:
+        """Return the source's row with so much more."""
+        return replace(self.row, amount=self.row.amount + more)
 
     def other_currency(self) -> str:
         """Return a currency that is not its own."""
@@ -126,6 +147,65 @@ REVERSED: dict[str, Callable[[Ground], tuple[list[There], Labels]]] = {
 """What stands beside the record of an operation that has one of its own."""
 
 
+Sided = tuple[Meant | None, There | None, list[Row], str]
+"""What was meant, the first record, the source's rows, and the label of all three."""
+SOURCED: dict[str, Callable[[Ground], Sided]] = {
+    "alike on all sides": lambda on: (on.meant, on.there, [on.row], ""),
+    "at the source within the tolerance": lambda on: (on.meant, on.there, [on.asked(on.allowed)], ""),
+    "more at the source": lambda on: (on.meant, on.there, [on.asked(on.allowed + 1)], "amount_under"),
+    "less at the source": lambda on: (on.meant, on.there, [on.asked(-on.allowed - 1)], "amount_over"),
+    "less meant than at the source": lambda on: (
+        _meant(on, amount=on.there.amount - on.allowed), on.there, [on.asked(1)], "amount_under"
+    ),
+    "another currency at the source": lambda on: (
+        on.meant, on.there, [replace(on.row, currency=on.other_currency())], "currency_differs"
+    ),
+    "cancelled at the source, and done": lambda on: (
+        on.meant, on.there, [replace(on.row, cancelled=True)], "status_differs"
+    ),
+    "a row that cannot be read": lambda on: (
+        on.meant, on.there, [replace(on.row, trouble="amount")], "unreadable"
+    ),
+    "no row": lambda on: (on.meant, on.there, [], "unexpected_at_destination"),
+    "no row, and in doubt": lambda on: (
+        _meant(on, state="uncertain"), on.there, [], "unexpected_at_destination"
+    ),
+    "nobody's, with a row": lambda on: (None, on.there, [on.row], "unexpected_at_destination"),
+    "over, and the source as meant": lambda on: (
+        on.meant, on.paid(on.allowed + 1), [on.row], "amount_over"
+    ),
+}  # fmt: skip
+"""Defects and decoys of the source whose record stands: others may stand beside it."""
+SOURCED_ALONE: dict[str, Callable[[Ground], Sided]] = {
+    "never submitted": lambda on: (None, None, [on.row], "never_submitted"),
+    "never submitted, and dated by nothing": lambda on: (
+        None, None, [replace(on.row, dated=None)], "never_submitted"
+    ),
+    "never submitted, with a voided record": lambda on: (
+        None, _there(on, standing="void"), [on.row], "never_submitted"
+    ),
+    "to be submitted": lambda on: (None, None, [replace(on.row, dated=JUST_NOW)], ""),
+    "cancelled, and never submitted": lambda on: (None, None, [replace(on.row, cancelled=True)], ""),
+    "cancelled, and did not happen": lambda on: (
+        _meant(on, state="failed"), None, [replace(on.row, cancelled=True)], ""
+    ),
+    "cancelled, done, and gone": lambda on: (
+        on.meant, None, [replace(on.row, cancelled=True)], "missing_at_destination"
+    ),
+    "gone, and at the source": lambda on: (on.meant, None, [on.row], "missing_at_destination"),
+    "no row yet": lambda on: (_meant(on, accepted=JUST_NOW, tried=JUST_NOW), on.there, [], ""),
+}  # fmt: skip
+"""Defects and decoys of the source beside which nothing stands."""
+ROWS: dict[str, Callable[[Ground], tuple[list[Row], Labels]]] = {
+    "one row": lambda on: ([], Counter()),
+    "a row twice": lambda on: ([on.row], Counter({"ambiguous": 1})),
+    "a row three times": lambda on: ([on.row, on.row], Counter({"ambiguous": 2})),
+    "a row twice, not alike": lambda on: ([on.asked(5)], Counter({"ambiguous": 2})),
+    "a row, and one cancelled": lambda on: ([replace(on.row, cancelled=True)], Counter()),
+}
+"""What the source lists beside the row of an operation that is in order."""
+
+
 def _reversed(ground: Ground, listed: int, standing: str) -> There:
     by = Reversal(ground.there.amount, ground.there.currency)
     return _there(ground, amount=listed, standing=standing, reversal=by)
@@ -183,6 +263,41 @@ def ambiguous(count: int) -> Iterator[Labelled]:
         else:
             doubles = Counter({DOUBLED: len(records) - 1})
             yield Labelled(Order(key_from(source), meant, records, source=source), +doubles)
+
+
+def sourced(defects: int) -> Iterator[Labelled]:
+    """Yield orders on three sides until they have so many defects."""
+    numbers, seeded = 0, 0
+    dice = random.Random("three sides")
+    while seeded < defects:
+        for first, beside, rows in _sided():
+            numbers += 1
+            one = _sided_order(numbers, first, beside=beside, rows=rows, dice=dice)
+            seeded += one.labels.total()
+            yield one
+
+
+def _sided() -> Iterator[tuple[str, str, str]]:
+    yield from ((first, "nothing", "one row") for first in SOURCED_ALONE for _ in range(8))
+    for first in SOURCED:
+        yield from ((first, beside, "one row") for beside in BESIDE)
+    yield from (("alike on all sides", beside, rows) for beside in ("nothing", "a double") for rows in ROWS)
+
+
+def _sided_order(number: int, first: str, *, beside: str, rows: str, dice: random.Random) -> Labelled:
+    amount, currency = dice.choice((100, 10_000, 4_711, 99_999_900)), dice.choice(tuple(DECIMALS))
+    meant = Meant(LONG_AGO + timedelta(seconds=number), amount, currency, tried=LONG_AGO)
+    ground = Ground(meant, There(0, amount, currency, made=LONG_AGO))
+    meant_now, there, told, label = (SOURCED | SOURCED_ALONE)[first](ground)
+    more, labels = BESIDE[beside](ground)
+    extra, beside_rows = ROWS[rows](ground)
+    later = [replace(one, made=LONG_AGO + timedelta(hours=1)) for one in more]
+    records = [there, *later] if there is not None else later
+    numbered = tuple(replace(one, number=number * 10 + place) for place, one in enumerate(records))
+    listed = tuple(replace(one, number=number * 10 + place) for place, one in enumerate([*told, *extra]))
+    found = labels + beside_rows + Counter([label] if label else [])
+    decoy = first if not found else ""
+    return Labelled(Order(f"order/{number}", meant_now, numbered, rows=listed), found, decoy)
 
 
 def worlds(orders: Sequence[Labelled], size: int = 500) -> Iterator[tuple[World, Sequence[Labelled]]]:

@@ -1,7 +1,7 @@
 """What a run has to say of a world, by its plain facts: slow, obvious, and in no word taken from the SQL.
 
 It is written from what people are promised (docs/reconciliation.md): each item in one class, asked in their
-order; amounts are whole minor units. What is not compared yet, contents and a source, has no class here.
+order; amounts are whole minor units. What is not compared yet, contents, has no class here.
 """
 
 from collections import Counter, defaultdict
@@ -11,7 +11,8 @@ from datetime import UTC, date, datetime, time
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
-from tests.reconcile.worlds import DECIMALS, NOW, Meant, Order, Reversal, Rules, There
+from tests.reconcile import oracle_source as sources
+from tests.reconcile.worlds import DECIMALS, NOW, Meant, Order, Reversal, Row, Rules, There
 
 CHECKS_MAX, BLIND_MAX = 200, 3
 """A run checks so many absent operations, and stops after so many in a row that could not be looked up."""
@@ -48,11 +49,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Line:
-    """A class in one currency: its items, and what they hold on either side."""
+    """A class in one currency: its items, and what they hold on each side."""
 
     items: int = 0
     ledger: Sum = NOTHING
     destination: Sum = NOTHING
+    source: Sum = NOTHING
 
 
 @dataclass
@@ -63,6 +65,7 @@ class Judged:
     differences: Counter[Difference] = field(default_factory=Counter)
     ledger: dict[str, Sum] = field(default_factory=dict)
     destination: dict[str, Sum] = field(default_factory=dict)
+    source: dict[str, Sum] = field(default_factory=dict)
     lines: dict[tuple[str, str], Line] = field(default_factory=lambda: defaultdict(Line))
     """By class and currency."""
     reversed: dict[tuple[str, str], tuple[int, int, int]] = field(default_factory=dict)
@@ -80,12 +83,14 @@ class Known:
 
 def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
     """Judge all orders of a run."""
+    told = sources.by_key(orders)
     orders = _told_by_places(orders) if rules.places else orders
     known = [Known(order, tuple(one for one in order.there if not one.late)) for order in orders]
     known = _checked(rules, known)
     judged = Judged()
     for one in known:
-        _judge_order(rules, one, judged)
+        _judge_order(rules, one, judged, told)
+    _judge_rows(rules, told, known, judged=judged)
     judged.ledger, judged.destination = _totals(rules, known)
     return judged
 
@@ -295,16 +300,17 @@ def _largest_first(one: Known) -> tuple[bool, Fraction, datetime]:
     return meant.amount is None, -amount, meant.accepted
 
 
-def _judge_order(rules: Rules, known: Known, judged: Judged) -> None:
+def _judge_order(rules: Rules, known: Known, judged: Judged, told: dict[str, sources.Rows]) -> None:
     order, here = known.order, meant_here(rules, known.order)
     pair = compared(rules, order, known.held) if here else None
     surplus: dict[str, list[There]] = defaultdict(list)
     if here:
-        item_class = class_of_operation(rules, known)
+        item_class = _beside_source(rules, known, told)
         own = next((id_of(one) for one in order.there if one.own), "")
         other = id_of(pair) if pair is not None else ""
         judged.items[Item("ledger", order.name, own, item_class, other)] += 1
-        _add_operation(judged, order, pair, item_class)
+        row = told[order.name].first(rules) if rules.source and order.name in told else None
+        _add_operation(rules, judged, order, pair=pair, row=row, item_class=item_class)
     for record in known.held:
         if record is pair:
             judged.items[Item("destination", key_of(order), id_of(record), "", order.name)] += 1
@@ -327,7 +333,104 @@ def _judge_order(rules: Rules, known: Known, judged: Judged) -> None:
     _add_reversed(judged, known)
 
 
-def _add_operation(judged: Judged, order: Order, pair: There | None, item_class: str) -> None:
+def _beside_source(rules: Rules, known: Known, told: dict[str, sources.Rows]) -> str:
+    """Return the class of an operation of the window, with what the source says of it."""
+    item_class, meant = class_of_operation(rules, known), known.order.meant
+    if not rules.source or meant is None:
+        return item_class
+    return sources.of_operation(
+        rules,
+        item_class,
+        meant=meant,
+        pair=compared(rules, known.order, known.held),
+        told=told.get(known.order.name, sources.Rows()),
+        grace=in_grace(rules, meant),
+    )
+
+
+def _judge_rows(
+    rules: Rules, told: dict[str, sources.Rows], known: Sequence[Known], *, judged: Judged
+) -> None:
+    """Put each row beside the one item that it is of, or into a class of its own."""
+    operations = {
+        one.order.name: meant_here(rules, one.order) for one in known if one.order.meant is not None
+    }
+    nobodys = {key_of(one.order): one for one in known if one.order.meant is None}
+    for key, rows in told.items():
+        here = operations.get(key, False)
+        beside = _class_of(judged, key) if here else ""
+        if key and key not in operations and key in nobodys:
+            beside = _class_of_nobodys(rules, nobodys[key])
+        ambiguous: list[Row] = []
+        for row in rows.rows:
+            first = bool(key) and row is rows.first(rules)
+            item_class = beside if first else ""
+            if item_class:
+                judged.items[Item("source", key, "", "", key)] += 1
+            else:
+                item_class = sources.of_row(
+                    rules,
+                    row,
+                    alone=first and rows.alike,
+                    operation=key in operations,
+                    here=here,
+                    in_window=of_window(rules, row.dated),
+                )
+                judged.items[Item("source", key, "", item_class)] += 1
+                _count(judged, item_class, sources.currency_of(row))
+                _add_row(judged, key, row, item_class=item_class)
+                ambiguous += [row] if item_class == "ambiguous" else []
+            _hold_row(judged, item_class, row)
+        _add_ambiguous(judged, key, ambiguous, told=beside == "ambiguous")
+
+
+def _add_row(judged: Judged, key: str, row: Row, *, item_class: str) -> None:
+    if item_class not in (*IN_ORDER, "ambiguous"):
+        name = "" if item_class == "unreadable" else key
+        amount, currency = sources.amount_of(row), sources.currency_of(row)
+        judged.differences[Difference(item_class, name, 1, amount, currency)] += 1
+
+
+def _hold_row(judged: Judged, item_class: str, row: Row) -> None:
+    """Count what a row comes to at the source; a cancelled one comes to nothing."""
+    if row.cancelled:
+        return
+    currency, one = sources.currency_of(row), (1, sources.amount_of(row) or 0)
+    line = judged.lines[item_class, currency]
+    judged.lines[item_class, currency] = replace(line, source=_plus(line.source, one))
+    judged.source[currency] = _plus(judged.source.get(currency, NOTHING), one)
+
+
+def _add_ambiguous(judged: Judged, key: str, rows: Sequence[Row], *, told: bool) -> None:
+    """Make one difference of the rows of a key; `told`: that of their operation has them, too."""
+    if not rows:
+        return
+    if told:
+        one = next(one for one in judged.differences if (one.item_class, one.reference) == ("ambiguous", key))
+        del judged.differences[one]
+        judged.differences[replace(one, items=one.items + len(rows))] += 1
+        return
+    same = len({row.currency for row in rows}) == 1
+    amount = sum(row.amount for row in rows) if same else None
+    currency = rows[0].currency if same else ""
+    judged.differences[Difference("ambiguous", key, len(rows), amount, currency)] += 1
+
+
+def _class_of(judged: Judged, key: str) -> str:
+    """Return the class of an operation's item, which has been judged."""
+    return next(item.item_class for item in judged.items if item.side == "ledger" and item.reference == key)
+
+
+def _class_of_nobodys(rules: Rules, known: Known) -> str:
+    """Return "unexpected" where a record that no operation carries is the one that a row is beside."""
+    record = compared(rules, known.order, known.held)
+    found = class_of_record(rules, known, record) if record is not None else ""
+    return found if found == "unexpected_at_destination" else ""
+
+
+def _add_operation(
+    rules: Rules, judged: Judged, order: Order, *, pair: There | None, row: Row | None, item_class: str
+) -> None:
     meant = order.meant
     assert meant is not None
     _count(judged, item_class, meant.currency, ledger=(1, meant.amount or 0))
@@ -336,8 +439,11 @@ def _add_operation(judged: Judged, order: Order, pair: There | None, item_class:
     if item_class in IN_ORDER:
         return
     amount, currency = meant.amount, meant.currency
-    if item_class in ("amount_over", "amount_under") and pair is not None and amount is not None:
-        amount = abs(pair.amount - amount)
+    if item_class in ("amount_over", "amount_under") and pair is not None:
+        apart = abs(pair.amount - (pair.amount if amount is None else amount))
+        if row is not None and apart <= (rules.tolerance or {}).get(pair.currency, 0):
+            apart = abs(sources.difference(rules, meant, pair, row))
+        amount, currency = apart, pair.currency
     elif item_class == "unexpected_at_destination" and pair is not None:
         amount, currency = pair.amount, pair.currency
     judged.differences[Difference(item_class, order.name, 1, amount, currency)] += 1
@@ -386,11 +492,11 @@ def _totals(rules: Rules, known: Sequence[Known]) -> tuple[dict[str, Sum], dict[
 
 def explained(judged: Judged) -> bool:
     """Say whether the classes add up to the totals, for each currency and on either side."""
-    held: dict[str, tuple[Sum, Sum]] = defaultdict(lambda: (NOTHING, NOTHING))
-    for (_, currency), line in judged.lines.items():
-        ours, theirs = held[currency]
-        held[currency] = (_plus(ours, line.ledger), _plus(theirs, line.destination))
-    return all(
-        held[currency] == (judged.ledger.get(currency, NOTHING), judged.destination.get(currency, NOTHING))
-        for currency in held.keys() | judged.ledger.keys() | judged.destination.keys()
-    )
+    for name in ("source", "ledger", "destination"):
+        held: dict[str, Sum] = defaultdict(lambda: NOTHING)
+        totals: dict[str, Sum] = getattr(judged, name)
+        for (_, currency), line in judged.lines.items():
+            held[currency] = _plus(held[currency], getattr(line, name))
+        if any(held[currency] != totals.get(currency, NOTHING) for currency in held.keys() | totals.keys()):
+            return False
+    return True

@@ -21,17 +21,21 @@ from typing import Any
 import pytest
 
 from ledger.models import Attempt, Operation, OperationType, Permit
+from ledger.rules.calls import ListCall
+from ledger.rules.connections import Connection
 from ledger.rules.states import Outcome, State, Verdict
 from reconcile import absences, leasing
 from reconcile.absences import Seen
 from reconcile.actions import start
 from reconcile.models import Finding, Plan, Record, Run
 from reconcile.running import execute
+from reconcile.sources.rules import RowMap, SourceRules
+from reconcile.sums import sides_of
 from tests.databases import Clock, Database
 from tests.reconcile import oracle
 from tests.reconcile.books import HELD, Books
 from tests.reconcile.oracle import Difference, Item, Judged, Line
-from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, First, Order, Rules, There, World
+from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, First, Order, Row, Rules, There, World
 
 PAGE = 40
 STATUSES = {
@@ -88,6 +92,7 @@ class Stage:
             window_s=86400.0,
             grace_s=rules.grace.total_seconds(),
             tolerance={cur: str(major(amount, cur)) for cur, amount in (rules.tolerance or {}).items()},
+            source=source_of(rules),
         )
 
     def play(self, rules: Rules, worlds: Sequence[World]) -> Said:
@@ -95,7 +100,7 @@ class Stage:
         plan = self.plan(rules)
         orders = [order for world in worlds for order in world.orders]
         self._fill(plan.operation_type, orders)
-        HELD.pages = pages(orders)
+        HELD.pages, HELD.rows, HELD.as_of = pages(orders), rows(orders), NOW - rules.lag
         run = start(plan, window_from=rules.window_from, window_to=rules.window_to, actor="ann", dry_run=True)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(absences, "tried", lambda operation: _seen(operation.key, orders))
@@ -258,6 +263,40 @@ def item(order: Order, record: There, *, amount: int | None) -> dict[str, Any]:
     }
 
 
+def source_of(rules: Rules) -> dict[str, Any] | None:
+    """Return how a plan's source is reached and read, where it has one: rows name a key, or what makes it."""
+    if not rules.source:
+        return None
+    made_of = {"system": "'shop'"} if rules.places else {"key": "key"}
+    return SourceRules(
+        connector="tests.reconcile.books:Sourced",
+        connection=Connection(base_url="http://shop.test"),
+        list=ListCall(),
+        record=RowMap(**made_of),
+    ).stored()
+
+
+def rows(orders: Sequence[Order]) -> list[list[dict[str, Any]] | None]:
+    """Return the source's rows, page by page."""
+    listed = sorted(((order, row) for order in orders for row in order.rows), key=lambda one: one[1].number)
+    items = [row_item(order, row) for order, row in listed]
+    return [items[at : at + PAGE] for at in range(0, len(items), PAGE)]
+
+
+def row_item(order: Order, row: Row) -> dict[str, Any]:
+    """Write a row as its source lists it."""
+    key = {"reference": order.source} if order.source else {"key": order.name}
+    return {
+        **({"key": "a\nb"} if row.trouble == "key" else key),
+        "amount": AMOUNTS_WRONG[row.number % len(AMOUNTS_WRONG)]
+        if row.trouble == "amount"
+        else str(major(row.amount, row.currency)),
+        "currency": (None, "RAND")[row.number % 2] if row.trouble == "currency" else row.currency,
+        "status": "cancelled" if row.cancelled else (None, "open")[row.number % 2],
+        "date": row.dated.isoformat() if row.dated is not None else None,
+    }
+
+
 def _reference(order: Order) -> dict[str, Any]:
     if not order.source:
         return {"metadata": {"operation": oracle.key_of(order) or None}}
@@ -300,11 +339,11 @@ def _items(run: Run) -> Counter[Item]:
         "item_class",
         "pair__external_id",
         "paired_with__reference",
-        "pair",
+        "backs__reference",
     )
     items: Counter[Item] = Counter()
-    for side, reference, identity, item_class, pair, paired_with, _ in rows:
-        items[Item(side, reference, identity, item_class or "", pair or paired_with or "")] += 1
+    for side, reference, identity, item_class, *others in rows:
+        items[Item(side, reference, identity, item_class or "", next(filter(None, others), ""))] += 1
     return items
 
 
@@ -321,9 +360,15 @@ def figures(said: Said) -> dict[str, Any]:
         "destination": {
             currency: _sum(side, currency) for currency, side in tie["destination"].items() if side["count"]
         },
+        "source": {
+            currency: _sum(side, currency)
+            for currency, side in tie.get("source", {}).items()
+            if side["count"]
+        },
         "lines": {
             (line["class"], line["currency"]): Line(
-                line["items"], *(_sum(line[side], line["currency"]) for side in ("ledger", "destination"))
+                line["items"],
+                **{side: _sum(line[side], line["currency"]) for side in sides_of(line)},
             )
             for line in tie["lines"]
         },

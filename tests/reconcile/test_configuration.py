@@ -200,7 +200,8 @@ def test_every_wrong_line_is_reported_at_once_with_line_and_remedy(configure: Co
         "line 42: plans.invoices.timezone",
         "line 43: plans.invoices.recipients.0",
         "line 44: plans.invoices.tolerance.JPY",
-        "line 45: plans.invoices.source",
+        "line 45: plans.invoices.source.url",
+        "line 45: plans.invoices.source.query",
         "line 47: plan",
     ]
     assert all(len(what_and_remedy) == 2 for what_and_remedy in said.values()), said

@@ -19,8 +19,8 @@ from tests.reconcile.worlds_faults import FAULTS, Fault
 
 EACH = 100
 """Of each of the five rules: five hundred in all."""
-COMPARED = set(ItemClass) - {ItemClass.PAYLOAD_DIFFERS, ItemClass.NEVER_SUBMITTED}
-"""Classes that there are: contents and sources are not compared yet."""
+COMPARED = set(ItemClass) - {ItemClass.PAYLOAD_DIFFERS}
+"""Classes that there are: contents are not compared yet."""
 
 
 @pytest.fixture

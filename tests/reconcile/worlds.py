@@ -1,8 +1,8 @@
 """Generated worlds: what was meant, and what a destination holds and lists, in stories that can be read.
 
-A world is some orders. Of each there is an operation, or none, and whatever the destination holds under its
-key. All is told in plain facts and whole minor units, of which `oracle` judges and which `playing` brings
-into a database; a third side would stand beside `meant` and `there`.
+A world is some orders. Of each there is an operation, or none, whatever the destination holds under its
+key, and the source's rows of it. All is told in plain facts and whole minor units, of which `oracle` judges
+and which `playing` brings into a database.
 """
 
 import random
@@ -36,6 +36,10 @@ class Rules:
     """Its destination can be asked for one operation."""
     places: bool = False
     """Records carry no key: what an operation was made from tells them, at two places."""
+    source: bool = False
+    """The plan has a source."""
+    lag: timedelta = timedelta()
+    """How far the source is behind."""
 
 
 TEN_DAYS = Rules(
@@ -55,6 +59,8 @@ ALL_RULES = (
         datetime(2026, 11, 10, 11, tzinfo=UTC),
         datetime(2026, 11, 13, 11, tzinfo=UTC),
         (date(2026, 11, 10), date(2026, 11, 12)),
+        tolerance={"ZAR": 2},
+        source=True,
     ),
     Rules(
         "a day of twenty-five hours",
@@ -73,8 +79,10 @@ ALL_RULES = (
         (date(2026, 11, 10), date(2026, 11, 13)),
         grace=timedelta(days=8),
         asks=False,
+        source=True,
+        lag=timedelta(days=9),
     ),
-    replace(TEN_DAYS, name="ten days, told by two places", tolerance={"KWD": 1}, places=True),
+    replace(TEN_DAYS, name="ten days, told by two places", tolerance={"KWD": 1}, places=True, source=True),
 )
 
 
@@ -141,8 +149,22 @@ class There:
 
 
 @dataclass(frozen=True)
+class Row:
+    """One row of the source."""
+
+    number: int
+    """Its place in the list."""
+    amount: int = 10_000
+    currency: str = "ZAR"
+    dated: datetime | date | None = None
+    cancelled: bool = False
+    trouble: str = ""
+    """What of it cannot be read: amount, currency, key."""
+
+
+@dataclass(frozen=True)
 class Order:
-    """One order: what was meant, and what is there."""
+    """One order: what was meant, what is there, and what the source says of it."""
 
     name: str
     meant: Meant | None = None
@@ -151,6 +173,7 @@ class Order:
     """What its records carry as their reference: its key, the key of a drill, or nothing."""
     source: str = ""
     """What it was made from, where places tell."""
+    rows: tuple[Row, ...] = ()
 
     @property
     def plain(self) -> bool:
@@ -158,7 +181,7 @@ class Order:
         return self.name == key_from(self.source)
 
 
-Facts = TypeVar("Facts", Meant, There)
+Facts = TypeVar("Facts", Meant, There, Row)
 
 
 @dataclass(frozen=True)
@@ -176,6 +199,7 @@ class World:
                 f"  {order.name} ({order.carries}): {told(order.meant) if order.meant else 'nobody'}"
             )
             lines += [f"    there: {told(record)}" for record in order.there]
+            lines += [f"    source: {told(row)}" for row in order.rows]
         return "\n".join(lines)
 
 
@@ -209,6 +233,7 @@ def made(number: int, rules: Rules) -> World:
     orders: list[Order] = []
     for name in range(dice.randint(1, 8)):
         order = _order(f"w{number}/{name}", dice, rules=rules, places=places)
+        order = replace(order, rows=_rows(order, dice, rules=rules, places=places) if rules.source else ())
         orders += _sourced(order, dice, rules=rules) if rules.places else [order]
     return World(number, tuple(orders))
 
@@ -244,6 +269,10 @@ def _simpler(order: Order) -> Iterator[Order]:
         others = order.there[:place], order.there[place + 1 :]
         yield replace(order, there=(*others[0], *others[1]))
         yield from (replace(order, there=(*others[0], one, *others[1])) for one in _plainer(record))
+    for place, row in enumerate(order.rows):
+        before, after = order.rows[:place], order.rows[place + 1 :]
+        yield replace(order, rows=(*before, *after))
+        yield from (replace(order, rows=(*before, one, *after)) for one in _plainer(row))
 
 
 def _plainer(facts: Facts) -> Iterator[Facts]:
@@ -349,6 +378,38 @@ def _there(number: int, dice: random.Random, *, rules: Rules, meant: Meant | Non
         # What a check finds is readable, and has no day that is no instant.
         late=not trouble and (made is None or isinstance(made, datetime)) and dice.random() < 0.08,
         before=amount + dice.choice((0, 7)) if trouble != "id" and dice.random() < 0.06 else None,
+    )
+
+
+def _rows(order: Order, dice: random.Random, *, rules: Rules, places: list[int]) -> tuple[Row, ...]:
+    """Let the source say what was meant, mostly; or nothing, or it twice, or otherwise."""
+    count = dice.choices((0, 1, 2, 3), (14, 70, 12, 4))[0] if order.meant else dice.choice((0, 0, 1, 1, 2))
+    first = _row(places.pop(), dice, rules=rules, order=order)
+    rows = [first, *(_row(places.pop(), dice, rules=rules, order=order) for _ in range(2))]
+    if dice.random() < 0.5:
+        rows = [first, *(replace(first, number=one.number, dated=one.dated) for one in rows[1:])]
+    return tuple(rows[:count])
+
+
+def _row(number: int, dice: random.Random, *, rules: Rules, order: Order) -> Row:
+    meant = order.meant
+    known = meant if meant is not None and meant.amount is not None else next(iter(order.there), None)
+    amount, currency = (
+        (known.amount or 0, known.currency) if known else (10_000, dice.choice(tuple(DECIMALS)))
+    )
+    if dice.random() < 0.06:
+        currency = dice.choice(tuple(DECIMALS))
+    allowed = (rules.tolerance or {}).get(currency, 0)
+    apart = (0,) * 14 + (1, -1, allowed, -allowed, allowed + 1, -allowed - 1, -2 * amount)
+    ages = [NOW - rules.grace, NOW - rules.grace + TICK]
+    dated = dice.choice((None, *_moments(rules), *_moments(rules), *ages, *_days(rules), NOW.date()))
+    return Row(
+        number,
+        amount + dice.choice(apart),
+        currency,
+        dated,
+        cancelled=dice.random() < 0.12,
+        trouble=dice.choice(("amount", "currency", "key")) if dice.random() < 0.06 else "",
     )
 
 

@@ -22,7 +22,7 @@ from reconcile import findings, reports
 from reconcile.differences import actions
 from reconcile.differences.models import Way
 from reconcile.models import Finding, Run
-from reconcile.tying import SIDES
+from reconcile.sums import SIDES
 from review.runs import Reading
 from tests.databases import Clock, Database
 from tests.people import browser_of, person

@@ -47,9 +47,14 @@ class Unusable(TypeError):
 def connector_for(destination: Destination, pace: Pace | None = None) -> Connector:
     """Return a destination's connector, secrets read; raises ConfigurationError with what to put right."""
     target = Target(destination.name, destination.title, destination.account, destination.reach, pace)
+    return connector_to(target, destination.connector)
+
+
+def connector_to(target: Target, name: str) -> Connector:
+    """Return the connector of a name or Python path to what is reached; raises ConfigurationError."""
     try:
         with _kept():
-            return Guarded(factory(destination.connector, target)(target))
+            return Guarded(factory(name, target)(target))
     except (ConfigurationError, NoRoom, DatabaseTrouble):
         raise
     except Exception as error:  # noqa: BLE001 - any connector may be plugged in
