@@ -59,6 +59,8 @@ class Plan(models.Model):
     tolerance = models.JSONField(default=dict)
     """Currency to amount, as text: differences up to this much are matched."""
     recipients = models.JSONField(default=list)
+    attach = models.BooleanField(default=False, db_default=False)
+    """Whether recipients who may see a run's differences get them with its mail."""
     report_by = models.CharField(max_length=10, default=times.REPORT_BY, db_default=times.REPORT_BY)
     """A time of day in the plan's zone, or a length after its time, as the file says it."""
     source = models.JSONField(null=True)

@@ -26,6 +26,7 @@ def columns(part: Part) -> dict[str, Any]:
         "grace_s": head.grace_s,
         "tolerance": head.tolerance,
         "recipients": list(head.recipients),
+        "attach": head.attach,
         "report_by": head.report_by,
         "source": source(part),
     }
@@ -52,7 +53,7 @@ def source(part: Part) -> dict[str, Any] | None:
 
 def words(row: dict[str, Any]) -> dict[str, object]:
     """Return the columns of a plan under the names that they have in the file."""
-    same = ("operation_type", "schedule", "timezone", "tolerance", "recipients", "report_by")
+    same = ("operation_type", "schedule", "timezone", "tolerance", "recipients", "attach", "report_by")
     return (
         {name: row[name] for name in same}
         | {"window": row["window_s"], "grace": row["grace_s"]}

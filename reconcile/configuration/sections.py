@@ -84,6 +84,7 @@ class PlanHead(Section):
     grace_s: Seconds = Field(900, alias="grace")
     tolerance: dict[str, str] = {}
     recipients: tuple[str, ...] = ()
+    attach: bool = False
     report_by: Annotated[str, StringConstraints(max_length=10), AfterValidator(times.check_report_by)] = (
         times.REPORT_BY
     )

@@ -13,6 +13,7 @@ from ledger.models import Team
 from ledger.webhooks import posting
 from reconcile import letters
 from review.models import Message
+from review.notices import attaching
 
 CLOSED = "Their account is closed."
 NO_ADDRESS = "They have no address any more."
@@ -64,8 +65,15 @@ def _report(message: Message) -> Told:
     else:
         said = letters.of(message.run)
         said.lines.append(f"\n{settings.PUBLIC_URL}{reverse('run', args=[message.run.uid])}")
-    body = "\n".join(said.lines)
-    return _sent(_written(message, said.subject, body, message.address))
+    attached = None
+    try:
+        attached = attaching.of(message.run, message.address) if message.run is not None else None
+    except OverflowError:
+        said.lines.append(attaching.TOO_LARGE)
+    letter = _written(message, said.subject, "\n".join(said.lines), message.address)
+    if attached is not None:
+        letter.attach(*attached)
+    return _sent(letter)
 
 
 def _sent(letter: EmailMessage) -> Told:

@@ -242,6 +242,7 @@ SHOWN: dict[str, dict[str, str]] = {
         "window": "reconcile/test_windows.py::test_without_days_the_window_ends_now_and_is_as_long_as_the_plan_says",
         "grace": "reconcile/test_absence.py::test_57_within_the_plan_s_grace_nothing_is_missing",
         "tolerance": "reconcile/test_classes.py::test_differences_within_the_plan_s_tolerance_are_matched",
+        "attach": "review/test_reports_mailed.py::test_the_workbook_goes_only_to_who_may_see_it_where_the_plan_says_so",
         "recipients": "review/test_reports_mailed.py::test_recipients_get_totals_and_a_link_and_nothing_else",
         "report_by": "reconcile/test_expected.py::test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told",
     },

@@ -16,10 +16,13 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.message import Message as Letter
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
@@ -29,10 +32,10 @@ from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, window
 from review.models import Channel, Message
-from review.notices import making, outbox
+from review.notices import attaching, making, outbox
 from tests.databases import Clock, Database
 from tests.mails import Post
-from tests.people import browser_of
+from tests.people import browser_of, limited, person
 from tests.processes import Spawn
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.review.test_runs import plain
@@ -210,3 +213,46 @@ def test_recipients_are_mailed_once_of_what_has_not_started_or_is_late(
     assert [" ".join(letter["Subject"].split()) for letter in post.got[1:]] == [
         "Tieout: invoices, due 2026-12-01 06:15 SAST: not done in time"
     ]
+
+
+def files(letter: Letter) -> list[str]:
+    return [name for part in letter.walk() if (name := part.get_filename())]
+
+
+def test_the_workbook_goes_only_to_who_may_see_it_where_the_plan_says_so(
+    listed: Books, post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of six may see it; not who is nobody, limited, off, or shares an address with one who may not."""
+    may = {"ann@example.com", "vic@example.com"}
+    others = {TOLD, "kim@example.com", "eve@example.com", "two@example.com"}
+    for name in ("ann", "vic", "eve"):
+        User.objects.filter(pk=person(name).pk).update(email=f"{name}@Example.com")
+    User.objects.filter(pk=limited("kim", "Cape Town Trading").pk).update(email="kim@example.com")
+    User.objects.filter(username="eve").update(is_active=False)
+    User.objects.filter(pk__in=[person("bob").pk, person("nora").pk]).update(email="two@example.com")
+    Plan.objects.update(recipients=sorted(may | others))
+    run, _ = listed.run()
+    assert sweep() == 6 and not any(map(files, post.got)), "off by default"
+    Plan.objects.update(attach=True)
+    post.got.clear()
+    run, _ = listed.run()
+    assert sweep() == 6
+    assert {letter["To"] for letter in post.got if files(letter)} == may
+    letter = next(letter for letter in post.got if letter["To"] == "ann@example.com")
+    assert files(letter) == [f"run-{run.pk}-invoices.xlsx"]
+    text, file = (content(part) for part in letter.walk() if not part.is_multipart())
+    book = openpyxl.load_workbook(BytesIO(file))
+    assert ("author", "ann") in book["Where this comes from"].iter_rows(values_only=True)
+    assert [row[0] for row in book["Rows"].iter_rows(values_only=True)][1:] == ["duplicate_at_destination"]
+    assert f"/runs/{run.uid}/" in text.decode()
+    monkeypatch.setattr(attaching, "MOST", 1000)
+    post.got.clear()
+    listed.run()
+    assert sweep() == 6 and not any(map(files, post.got))
+    assert sum(attaching.TOO_LARGE in said(letter) for letter in post.got) == 2
+
+
+def content(part: Letter) -> bytes:
+    found = part.get_payload(decode=True)
+    assert isinstance(found, bytes)
+    return found
