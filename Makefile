@@ -60,6 +60,7 @@ check: $(DEVELOPMENT)
 bench: $(DEVELOPMENT)
 	$(BIN)/python -m tests.bench $(BENCH)
 	$(BIN)/python -m tests.bench.console $(filter --readme --help,$(BENCH))
+	$(BIN)/python -m tests.bench.files $(filter --help,$(BENCH))
 
 # Adds to docs/api-v1.json what is new in the API; refuses to take anything back.
 promise: $(DEVELOPMENT)

@@ -8,16 +8,17 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
 
-from reconcile import comparing, tying
+from reconcile import comparing, sums, tying
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import LIVE, whole_sets
 from reconcile.statements.reading import Line, Statement
+from reconcile.sums import Side
 from reconcile.tying import Tie
 
 CLASSES = [str(item_class) for item_class in ItemClass if is_finding(item_class)]
@@ -43,6 +44,23 @@ COLUMNS = (
 )
 COPY = f"COPY reconcile_compared ({', '.join(COLUMNS)}) FROM STDIN"
 
+# Most lines of two exports are alike: a reference that is there once on either side, with one amount. The
+# statement that classifies would call each such pair matched, whatever else there is; they are summed up and
+# taken out before it.
+ALIKE = """
+WITH alike AS (
+    SELECT reference FROM reconcile_compared WHERE run_id = %(run)s AND reference <> ''
+    GROUP BY reference
+    HAVING count(*) = 2 AND count(*) FILTER (WHERE side = 'ledger') = 1 AND bool_and(readable)
+        AND min(amount) = max(amount) AND min(currency COLLATE "C") = max(currency COLLATE "C")
+), gone AS (
+    DELETE FROM reconcile_compared AS t USING alike
+    WHERE t.run_id = %(run)s AND t.reference = alike.reference
+    RETURNING t.side, t.currency, t.amount
+)
+SELECT side, currency, count(*), sum(amount) FROM gone GROUP BY side, currency
+"""
+WORK_MEM = "SET LOCAL work_mem = '64MB'"
 # Where the source itself has a reference several times, lines that are alike belong together, the first with
 # the first. What is left is compared where one line is left on the source's side; where more are left on both
 # sides, nothing tells which belongs to which. A line's number keeps them apart from then on.
@@ -195,15 +213,36 @@ def compared(
             above = source.count
             _stage(destination.lines(), values["run"], side="destination", above=above, watch=watch)
             with whole_sets() as cursor:
+                cursor.execute(WORK_MEM)
+                cursor.execute(ALIKE, values)
+                alike = cursor.fetchall()
                 for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE), LOST):
                     cursor.execute(statement, values)
                 cursor.execute(FOUND + SUM_UP, values)
-                sums = [Sum(*row) for row in cursor.fetchall()]
+                come_to = [Sum(*row) for row in cursor.fetchall()]
             totals = (source.totals, destination.totals)
             tie = tying.tie_lines(values["run"], *totals, records=destination.count, table=TABLE)
-            yield tie, sums, _differences(values)
+            yield _with_alike(tie, alike), come_to, _differences(values)
         finally:
             transaction.set_rollback(True)
+
+
+def _with_alike(tie: Tie, alike: Sequence[tuple[str, str, int, Decimal]]) -> Tie:
+    """Count the pairs that were taken out into what is matched."""
+    lines = {(line.item_class, line.currency): line for line in tie.lines}
+    matched, pairs = str(ItemClass.MATCHED), 0
+    for side, currency, count, amount in alike:
+        line = lines.setdefault((matched, currency), sums.Line(matched, currency))
+        held: Side = getattr(line, side)
+        held.count, held.amount = held.count + count, held.amount + amount
+        if side == "ledger":
+            line.items, line.amount = line.items + count, line.amount + amount
+            pairs += count
+    order = [*ItemClass]
+    ordered = sorted(
+        lines.values(), key=lambda line: (order.index(ItemClass(line.item_class)), line.currency)
+    )
+    return replace(tie, lines=ordered, items=tie.items - pairs)
 
 
 def _stage(

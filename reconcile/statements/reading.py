@@ -201,7 +201,8 @@ class Statement:
             shown = _text(cells[places["reference"]])[:TEXT_MAX] if places["reference"] < len(cells) else ""
             why = wrong or f"it has {len(cells)} fields, and the header {len(self._header)}"
             return Line(number, "", _clean(shown), why=why)
-        text = _text(cells[places["reference"]])
+        held = cells[places["reference"]]
+        text = held.strip() if isinstance(held, str) else str(held)
         wrong = wrong or references.wrong(text, cut=self.cut)
         reference, shown = ("", _clean(text[:TEXT_MAX])) if wrong else (text, text)
         identity = _clean(_text(cells[places["id"]])[:TEXT_MAX]) if "id" in places else ""
@@ -211,7 +212,11 @@ class Statement:
             currency = _currency(
                 _text(cells[places["currency"]]) if "currency" in places else self.layout.columns.currency
             )
-            amount = self._amount(cells, currency)
+            amount = (
+                amounts.read(cells[places["amount"]], currency, self.mark, self._unit)
+                if self._plain_amount
+                else self._amount(cells, currency)
+            )
             day = days.read(cells[places["date"]], self.order) if "date" in places else None
         except Unreadable as error:
             return Line(number, reference, shown, identity, why=_clean(str(error)))
@@ -238,7 +243,12 @@ class Statement:
             raise Unreadable("its debit or its credit has a minus")
         return held[1] - held[0]
 
-    @property
+    @cached_property
+    def _plain_amount(self) -> bool:
+        """Say whether a column holds it with its sign, as in most files."""
+        return "amount" in self._places and "sign" not in self._places
+
+    @cached_property
     def _unit(self) -> money.Unit:
         return "minor" if self.unit == "minor" else "major"
 

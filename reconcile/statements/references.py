@@ -50,6 +50,6 @@ def wrong(text: str, *, cut: bool) -> str:
         return f"its reference {text} has an apostrophe before it, as spreadsheets are told what is text"
     if cut and is_long(text):
         return f"its reference {text} was cut by a spreadsheet: behind 15 digits all of them have noughts"
-    if "E" in text.upper() and SHORTENED.fullmatch(text):
+    if ("E" in text or "e" in text) and SHORTENED.fullmatch(text):
         return f"its reference {text} was shortened by a spreadsheet: its digits are lost"
     return ""

@@ -89,6 +89,33 @@ def test_53_identical_real_rows_survive_and_what_cannot_be_told_apart_goes_to_a_
     assert [untold["residual"], untold["totals"]["items"]] == [{"ZAR": "0.00"}, 4]
 
 
+def test_pairs_that_are_alike_are_counted_as_the_others_are_and_take_nothing_along(compare: Files) -> None:
+    """Beside each pair that is alike stands what differs from it in one thing.
+
+    | source     | destination     | class            |
+    |------------|-----------------|------------------|
+    | A 10 ZAR   | A 10.0 ZAR      | matched          |
+    | B 10 ZAR   | B 10 USD        | currency differs |
+    | C 10 ZAR   | C 10, C 10 ZAR  | matched, doubled |
+    | D 10, D 10 |                 | missing, twice   |
+    | E no amount| E 5 ZAR         | unreadable       |
+    | F 3 EUR    | F 3 EUR         | matched          |
+    """
+    source = HEAD + "A,10,ZAR\nB,10,ZAR\nC,10,ZAR\nD,10,ZAR\nD,10,ZAR\nE,,ZAR\nF,3,EUR\n"
+    destination = HEAD + "A,10.0,ZAR\nB,10,USD\nC,10,ZAR\nC,10,ZAR\nE,5,ZAR\nF,3,EUR\n"
+    done = compare(source, destination)
+    assert counts(done) == {
+        "unreadable": 1,
+        "duplicate_at_destination": 1,
+        "currency_differs": 1,
+        "matched": 3,
+        "missing_at_destination": 2,
+    }
+    assert done["classes"]["matched"]["amounts"] == {"EUR": "3.00", "ZAR": "20.00"}
+    assert done["residual"] == {"EUR": "0.00", "USD": "0.00", "ZAR": "0.00"}
+    assert done["totals"]["items"] == 8
+
+
 def test_54_55_64_unreadable_lines_are_a_class_with_line_and_reason(compare: Files) -> None:
     source = HEAD + (
         "A,10,ZAR\n,5,ZAR\n6.17E+25,1,ZAR\nB,,ZAR\nC,1O.00,ZAR\nD,1.005,ZAR\nE,1,ZZZ\nF,1,ZAR,more\n00471,2,ZAR\n"
