@@ -157,6 +157,7 @@ SWEEP_HOOKS = [
     "review.notices.sweeping.sweep",
     "reconcile.differences.actions.sweep",
     "reconcile.differences.matching.take_effect",
+    "reconcile.signing.actions.sweep",
 ]
 
 # --- words, times and files

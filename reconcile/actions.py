@@ -17,6 +17,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions as differences
 from reconcile.differences import matching
 from reconcile.models import Finding, Plan, Record, Run
+from reconcile.signing import actions as signing
 from reconcile.sources import telling
 
 TOLD = frozenset(
@@ -146,6 +147,7 @@ def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
         matching.take_effect()
         differences.follow(run.plan_id, run.pk, actor=actor)
         matching.follow(run.plan_id, run.pk, actor=actor)
+        signing.follow(run, actor=actor)
 
 
 def _count(run: Run, done: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
 from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal
+from reconcile.signing.models import SignOff as SignOff
 from reconcile.sources.rules import SourceRules
 from reconcile.statements.models import Comparison as Comparison
 from reconcile.statements.models import Piece as Piece

@@ -37,6 +37,7 @@ Right = Literal[
     "correct",
     "choose",
     "settle",
+    "prepare",
     "reconcile",
     "ask",
     "assign",
@@ -57,7 +58,7 @@ Right = Literal[
 _REVIEWER: frozenset[Right] = frozenset(
     {
         *("look", "check", "permit", "withdraw", "attest", "end", "cancel", "correct", "choose", "ask"),
-        *("settle", "reconcile"),
+        *("settle", "prepare", "reconcile"),
         *("assign", "comment", "deputise"),
     }
 )

@@ -11,7 +11,7 @@ from ledger.actions.deputising import Asking, askers
 from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from ledger.rules.second_person import Asker
-from reconcile.models import Decision, Proposal
+from reconcile.models import Decision, Proposal, SignOff
 from review import approvers, asked, told, wording
 from review.built import built
 from review.models import Bulk
@@ -97,7 +97,7 @@ def figure() -> str:
 @built
 def _waiting() -> QuerySet[Any, tuple[Any, ...]]:
     settled = Decision.objects.filter(approval=None)
-    lists = (Approval.objects, Proposal.objects, Bulk.objects, settled)
+    lists = (Approval.objects, Proposal.objects, Bulk.objects, settled, SignOff.objects)
     asks, *others = (rows.waiting(TieoutNow()).values_list("uid") for rows in lists)
     found: QuerySet[Any, tuple[Any, ...]] = asks.union(*others, all=True)[: SHOWN + 1]
     return found

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from ledger.models import Approval
-from reconcile.models import Decision, Proposal
-from review import approvers, asked, difference, proposing, wording
+from reconcile.models import Decision, Proposal, SignOff
+from review import approvers, asked, difference, proposing, signing_off, wording
 from review.bulk import controls
 from review.models import Bulk
 
@@ -37,7 +37,7 @@ class Ask:
 
 def first(person: User, now: datetime, *, most: int) -> list[Ask]:
     """Return the open requests that are due first; one query for each kind."""
-    kinds = (_of_operations, _of_differences, _of_lists, _of_rules)
+    kinds = (_of_operations, _of_differences, _of_lists, _of_rules, _of_signatures)
     found = (
         Ask(title, address, asks, due_at, *asked.left(due_at, now), approvers.is_own(row, person))
         for kind in kinds
@@ -74,3 +74,9 @@ def _of_rules(now: datetime, most: int) -> _Found:
     for one in Proposal.objects.waiting(now).defer("meant_sealed").due_first()[:most]:
         address = reverse("proposal", args=[one.uid])
         yield one, proposing.title(one), address, f"{one.maker} proposes it"
+
+
+def _of_signatures(now: datetime, most: int) -> _Found:
+    for one in SignOff.objects.waiting(now).select_related("plan").due_first()[:most]:
+        address = reverse("signature", args=[one.uid])
+        yield one, signing_off.named(one), address, f"{one.maker} asks {signing_off.asks(one)}"

@@ -17,7 +17,7 @@ from ledger.rules.approvals import Answer
 from ledger.rules.leaves import Action
 from reconcile import tables
 from reconcile.differences.models import Decision, Way
-from reconcile.models import Proposal
+from reconcile.models import Proposal, SignOff
 from reconcile.proposals.roles import in_force
 from review.access import AUDITOR, RIGHTS
 from review.instants import day, zone
@@ -29,13 +29,14 @@ DECIDES = frozenset(
         *("asked", "permitted", "attested", "ended", "cancelled", "corrected", "reopened", "chosen"),
         *("withdrawn", "bulk_asked", "bulk_started"),
         *("difference_asked", "difference_waived", "difference_closed", "difference_taken_in"),
-        "difference_ended",
+        *("difference_ended", "prepared", "reopening_asked"),
     }
 )
 APPROVES = frozenset(
     {
         *("ask_approved", "ask_refused", "proposal_approved", "proposal_refused"),
         *("bulk_approved", "bulk_refused", "difference_approved", "difference_refused"),
+        *("signing_approved", "signing_refused", "reopening_approved", "reopening_refused"),
     }
 )
 _LOOKS = Q(kind="bulk_started", data__action=Action.CHECK)
@@ -162,7 +163,12 @@ def _combined(roles: list[str]) -> Iterator[str]:
 def _pair(lines: dict[str, Line], begins: datetime, ends: datetime) -> None:
     """Note who approved whose requests, and who did so for each other."""
     pairs: dict[tuple[str, str], int] = defaultdict(int)
-    for asked in (Approval.objects, Proposal.objects, Decision.objects.filter(approval=None)):
+    for asked in (
+        Approval.objects,
+        Proposal.objects,
+        Decision.objects.filter(approval=None),
+        SignOff.objects,
+    ):
         agreed = asked.filter(answer=Answer.APPROVED, decided_at__gte=begins, decided_at__lt=ends)
         _count(pairs, agreed.values_list("decided_by", "maker"))
     lists = Bulk.objects.filter(approved_at__gte=begins, approved_at__lt=ends)

@@ -33,6 +33,14 @@ class ReasonForm(forms.Form):
     )
 
 
+class NoteForm(ReasonForm):
+    """The same where nothing has to be written."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["reason"].required = False
+
+
 class ReferenceForm(ReasonForm):
     """The same with the number that the destination gave."""
 
@@ -252,15 +260,17 @@ def unsaid(form: forms.Form, *beside: str) -> str:
     return MISSING if set(form.errors) - set(beside) else ""
 
 
-def taken(request: HttpRequest, act: Callable[[ReasonForm], str]) -> tuple[ReasonForm, str] | None:
+def taken(
+    request: HttpRequest, act: Callable[[ReasonForm], str], *, kind: type[ReasonForm] = ReasonForm
+) -> tuple[ReasonForm, str] | None:
     """Act on a reason that was sent; None once it is done, else the form to show and why it was refused.
 
     `act` returns its refusal in words, empty where it is done.
     """
-    empty = ReasonForm(initial=fresh())
+    empty = kind(initial=fresh())
     if request.method != "POST":
         return empty, ""
-    form = ReasonForm(request.POST)
+    form = kind(request.POST)
     if form.is_valid():
         refusal = act(form)
         return (form, refusal) if refusal else None

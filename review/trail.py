@@ -112,6 +112,19 @@ _DID = {
     "difference_withdrawn": "took a request about a difference back.",
     "difference_voided": "ended a request about a difference.",
     "difference_lapsed": "let a request about a difference lapse.",
+    "prepared": "prepared a run to be signed{name}.",
+    "signing_approved": "signed a run{name}.",
+    "signing_refused": "refused to sign a run{name}.",
+    "signing_withdrawn": "took a preparation back{name}.",
+    "signing_voided": "ended a preparation{name}.",
+    "signing_lapsed": "let a preparation lapse{name}.",
+    "reopening_asked": "asked to open a signed run again{name}.",
+    "reopening_approved": "agreed to open a signed run again{name}.",
+    "reopening_refused": "refused to open a signed run again{name}.",
+    "reopening_withdrawn": "took a request to open a signed run back{name}.",
+    "reopening_voided": "ended a request to open a signed run{name}.",
+    "reopening_lapsed": "let a request to open a signed run lapse{name}.",
+    "signature_ended": "opened a signed run again{name}.",
     "revealed": "looked at a hidden field{path}.",
     "bulk_asked": "asked a second person for it.",
     "bulk_started": "confirmed it.",
@@ -148,6 +161,7 @@ _UNASKED = frozenset(
 _WORDLESS = frozenset(
     {
         *("ask_approved", "proposal_approved", "bulk_approved", "difference_approved"),
+        *("signing_approved", "reopening_approved"),
         *("bulk_paused", "bulk_cancelled"),
     }
 )

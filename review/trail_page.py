@@ -143,6 +143,7 @@ def besides(event: Event) -> tuple[str, str]:
         ("sample", "sample", "A sample"),
         ("proposal", "proposal", "A proposal"),
         ("decision", "difference-asked", "A difference"),
+        ("signoff", "signature", "A signature"),
         ("bulk", "bulk", f"Bulk action {data.get('number', '')}".strip()),
     ):
         if data.get(name):

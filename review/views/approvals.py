@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import Deputy, database_now
-from review import access, approvals, difference, proposing
+from review import access, approvals, difference, proposing, signing_off
 from review.access import people_only
 from review.bulk import listing
 from review.views.operation import person
@@ -19,16 +19,18 @@ def index(request: HttpRequest) -> HttpResponse:
     waiting, more = approvals.waiting(person(request), now)
     proposals, bulks = proposing.waiting(person(request), now), listing.waiting(now)
     differences = difference.waiting(person(request), now)
+    signatures = signing_off.waiting(person(request), now)
     context = {
         "section": "approvals",
         "now": now,
         "waiting": waiting,
         "more": more,
-        "count": len(waiting) + len(proposals) + len(bulks) + len(differences),
+        "count": len(waiting) + len(proposals) + len(bulks) + len(differences) + len(signatures),
         "lately": approvals.lately(),
         "proposals": proposals,
         "bulks": bulks,
         "differences": differences,
+        "signatures": signatures,
         "deputies": Deputy.objects.present(now).order_by("starts_at")[:20],
         "may_propose": access.may(request.user, "propose"),
     }

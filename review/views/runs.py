@@ -22,6 +22,7 @@ from review import access, amounts, due_times, expected, wording
 from review.access import people_only
 from review.forms import ReasonForm, taken
 from review.runs import Reading, stamp, window
+from review.signing_off import Signature
 from review.views.files import given
 from review.views.operation import SeeOther, person, words
 
@@ -141,6 +142,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "reading": reading,
             "headline": reports.headline(run, reading.still),
             "settled": reports.settled(run),
+            "signature": Signature(run, person(request), now),
         }
     if run.state == Run.State.RUNNING:
         context |= {

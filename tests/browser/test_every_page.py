@@ -9,6 +9,8 @@ from django.db import transaction
 from django.template.loader import render_to_string
 from playwright.sync_api import Page, Route, expect
 
+from ledger.rules.states import Outcome
+from reconcile.models import Run
 from review.bulk import commanding
 from review.models import Bulk
 from tests import stories
@@ -18,6 +20,7 @@ from tests.browser.test_looks import looked_at, unfold
 from tests.databases import Clock
 from tests.ledger.test_reversals import books as books
 from tests.people import limited, person
+from tests.reconcile.books import HELD, Books, key_of, record
 from tests.review import test_every_door as doors
 from tests.review.signing import signed_in, with_app
 from tests.review.test_concerned import MAILED, Mailed
@@ -90,6 +93,9 @@ LOOKED_AT = {
         "auditor": "access/auditors/",
         "auditor-end": "access/auditors/<int:pk>/",
         "run-stop": "runs/<uuid:uid>/stop/",
+        "run-prepare": "runs/<uuid:uid>/prepare/",
+        "signature": "approvals/signatures/<uuid:uid>/",
+        "run-reopen": "approvals/signatures/<uuid:uid>/reopen/",
         "choose": f"{OPERATION}choose/",
         "refuse": f"{OPERATION}refuse/",
         "take-back": f"{OPERATION}take-back/",
@@ -267,6 +273,23 @@ def test_a_difference_to_answer_and_a_run_to_stop(clock: Clock, windows: Windows
     look.at("approvals-differences", "bob", "/approvals/", says="Differences")
     look.at("difference-to-answer", "bob", address, says="Waits for a second person")
     look.at("run-stop", "ann", doors.to_stop(place, "ann")[0], says="Stop run")
+    assert look.wrong == []
+
+
+def test_a_run_to_prepare_to_sign_and_to_open_again(clock: Clock, windows: Windows, tmp_path: Path) -> None:
+    clock.set(clock.now())
+    place, look = Place(clock, tmp_path), Looker(windows)
+    books = Books.configured(tmp_path, performed_by="caller")
+    books.claimed("402", Outcome.SUCCEEDED, reference="INV-1", amount="1860.00")
+    HELD.pages = [[record(n, key=key_of("402"), total="1860.00") for n in (1, 2)]]
+    look.at("run-prepare", "ann", doors.to_prepare(place, "ann")[0], says="Prepare run")
+    waits = doors.prepared(place, "ann")[0]
+    look.at("signature-to-give", "bob", waits, says="Sign it")
+    look.at("approvals-signatures", "bob", "/approvals/", says="Signatures")
+    signed = doors.signed(place, "ann", "/")[0]
+    look.at("signature", "bob", signed, says="What was signed, as it was then")
+    look.at("run-signed", "bob", f"/runs/{Run.objects.latest('pk').uid}/", says="Signed by bob")
+    look.at("run-reopen", "bob", f"{signed}reopen/", says="Ask to open run")
     assert look.wrong == []
 
 

@@ -33,8 +33,9 @@ from ledger.rules.leaves import Action
 from reconcile import asking, tasks
 from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
-from reconcile.models import Comparison, Finding, Repeat, Run
+from reconcile.models import Comparison, Finding, Plan, Repeat, Run
 from reconcile.proposals.actions import propose_role
+from reconcile.signing import actions as signing
 from reconcile.statements import keeping
 from review import access_review, saved
 from review.access import (
@@ -460,6 +461,25 @@ def extra_asked(place: Place, name: str) -> tuple[str, Form]:
     return f"/approvals/differences/{made.uid}/", {"answer": "approve"}
 
 
+def to_prepare(place: Place, name: str) -> tuple[str, Form]:
+    """The latest run; only that one is prepared."""
+    known = Plan.objects.filter(name="invoices").select_related("operation_type__destination").first()
+    books = Books(known) if known is not None else Books.configured(place.folder)
+    return f"/runs/{books.run()[0].uid}/prepare/", {}
+
+
+def prepared(place: Place, name: str) -> tuple[str, Form]:
+    found = Run.objects.get(uid=to_prepare(place, name)[0].split("/")[2])
+    said: dict[str, Any] = {"actor": person("ann").username, "note": "Looked.", "command_id": uuid.uuid4()}
+    return f"/approvals/signatures/{signing.prepare(found, **said).uid}/", {"answer": "approve"}
+
+
+def signed(place: Place, name: str, end: str = "/reopen/") -> tuple[str, Form]:
+    address = prepared(place, name)[0].rstrip("/")
+    signing.approve(uuid.UUID(address.split("/")[3]), actor=person("bob").username, reason="")
+    return address + end, {}
+
+
 @dataclass(frozen=True)
 class Door:
     """One address: who may POST there, nobody where it takes none, and whether it can be read."""
@@ -494,6 +514,9 @@ DOORS: dict[str, Door] = {
     "approvals/rules/in-force.toml": at("/approvals/rules/in-force.toml"),
     "approvals/rules/<uuid:uid>/": Door(proposed, may=APPROVE),
     "approvals/differences/<uuid:uid>/": Door(extra_asked, may=APPROVE),
+    "approvals/signatures/<uuid:uid>/": Door(prepared, may=APPROVE),
+    "approvals/signatures/<uuid:uid>.json": Door(lambda place, name: signed(place, name, ".json")),
+    "approvals/signatures/<uuid:uid>/reopen/": Door(signed, may=DECIDE),
     "approvals/entities/": Door(limits_wished, may=ADMINISTER),
     "approvals/roles/": Door(wished, may=ADMINISTER),
     "approvals/deputies/": Door(deputised, may=("ann", "bob", "ada")),
@@ -547,6 +570,7 @@ DOORS: dict[str, Door] = {
     "runs/<uuid:uid>/": Door(run),
     "runs/<uuid:uid>/differences/<int:pk>/": Door(extra, may=DECIDE),
     "runs/plans/<slug:name>/run/": Door(to_run, may=("ann", "bob", "ada"), shows=False),
+    "runs/<uuid:uid>/prepare/": Door(to_prepare, may=DECIDE),
     "runs/<uuid:uid>/stop/": Door(to_stop, may=("ann", "bob", "ada")),
     "runs/<uuid:uid>.csv": Door(lambda place, name: run(place, name, ".csv")),
     "runs/<uuid:uid>.xlsx": Door(lambda place, name: run(place, name, ".xlsx")),

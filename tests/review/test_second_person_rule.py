@@ -6,12 +6,14 @@
 | about a difference  | refused                      | refused            |                  |
 | for a list of many  | refused                      | refused            |                  |
 | as a change of role | refused                      | refused            | refused          |
+| to sign a run       | refused                      | refused            |                  |
 
 After half of its time all approvers but who asked are told, once; who asked is told of what came of it.
 On Today all kinds stand in one list by due time, with how long is left, or how late each is.
 """
 
 import html
+import json
 import re
 import uuid
 from collections.abc import Callable
@@ -30,12 +32,12 @@ from ledger.models import Approval, Event
 from ledger.rules.second_person import YOURSELF
 from ledger.worker.sweep import Sweep
 from reconcile.differences.models import Decision
-from reconcile.models import Proposal
+from reconcile.models import Proposal, SignOff
 from review.models import Bulk, Notice
 from review.notices import digest
 from tests.databases import Clock
 from tests.people import agrees, audits, browser_of, person
-from tests.review.test_every_door import Form, Place, asked, bulk, extra_asked, proposed
+from tests.review.test_every_door import Form, Place, asked, bulk, extra_asked, prepared, proposed
 from tests.review.test_today import today
 
 REFUSED = r"another|stand in for|second person answers"
@@ -71,11 +73,17 @@ def of_role(place: Place) -> tuple[Any, str, Form]:
     return Proposal.objects.latest("pk"), address, form
 
 
+def of_signature(place: Place) -> tuple[Any, str, Form]:
+    address, form = prepared(place, "bob")
+    return SignOff.objects.latest("pk"), address, form
+
+
 ASKS: dict[str, Callable[[Place], tuple[Any, str, Form]]] = {
     "operation": of_operation,
     "difference": of_difference,
     "list": of_list,
     "role": of_role,
+    "signature": of_signature,
 }
 
 
@@ -186,6 +194,8 @@ def by_sql(row: Any, name: str, place: Place) -> None:
         sealed = {"meant_sealed": None} if isinstance(row, Proposal | Approval) else {}
         said = {"decided_by": name, "decided_at": at, "why": "By hand.", **sealed}
         ways = [{"answer": answer, **said} for answer in ("approved", "refused")]
+        if isinstance(row, SignOff):
+            ways[0] |= {"signed": {"digest": row.digest}, "signed_digest": "0" * 64}
     for way in ways:
         with (
             pytest.raises(IntegrityError, match=REFUSED),
@@ -193,14 +203,16 @@ def by_sql(row: Any, name: str, place: Place) -> None:
         ):
             rows.update(**way)
         sets = ", ".join(f"{column} = %s" for column in way)
+        given = [json.dumps(value) if isinstance(value, dict) else value for value in way.values()]
         with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*way.values(), row.pk])
+            cursor.execute(f"UPDATE {row._meta.db_table} SET {sets} WHERE id = %s", [*given, row.pk])
 
 
 HOOKS = (
     "reconcile.proposals.actions.sweep",
     "reconcile.differences.actions.sweep",
     "review.bulk.sweeping.sweep",
+    "reconcile.signing.actions.sweep",
 )
 """What passes on what is overdue, of the upper floors."""
 

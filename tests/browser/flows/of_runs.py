@@ -11,7 +11,8 @@ from typing import Any
 from ledger.rules.states import Outcome
 from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
-from reconcile.models import Finding
+from reconcile.models import Finding, Run, SignOff
+from reconcile.signing import actions as signing
 from review.amounts import whole
 from tests.browser.flows.rows import (
     REASON,
@@ -101,6 +102,35 @@ def large(place: Place, name: str) -> tuple[str, Form]:
     return f"/approvals/differences/{made.uid}/", {"order": one.reference.split("/")[2]}
 
 
+def to_prepare(place: Place, name: str) -> tuple[str, Form]:
+    """A run that is in order."""
+    assert isinstance(place, Scenery)
+    return f"/runs/{place.books.run()[0].uid}/prepare/", {}
+
+
+def prepared(place: Place, name: str) -> tuple[str, Form]:
+    """One that ann has prepared."""
+    run = Run.objects.get(uid=to_prepare(place, name)[0].split("/")[2])
+    said: dict[str, Any] = {"actor": person("ann").username, "note": "Looked.", "command_id": uuid.uuid4()}
+    return f"/approvals/signatures/{signing.prepare(run, **said).uid}/", {"order": f"Run {run.pk} "}
+
+
+def signed(place: Place, name: str) -> tuple[str, Form]:
+    """One that bob has signed; its page has the button."""
+    uid = uuid.UUID(prepared(place, name)[0].split("/")[3])
+    signing.approve(uid, actor=person("bob").username, reason="")
+    return f"/runs/{SignOff.objects.get(uid=uid).run.uid}/", {}
+
+
+def reopening(place: Place, name: str) -> tuple[str, Form]:
+    """One that ann asks to open again."""
+    signed(place, name)
+    one = SignOff.objects.latest("pk")
+    said: dict[str, Any] = {"actor": person("ann").username, "reason": "Wrong.", "command_id": uuid.uuid4()}
+    made = signing.ask_reopening(one, **said)
+    return f"/approvals/signatures/{made.uid}/", {"order": f"Run {one.run_id} "}
+
+
 def match(hand: Hand, form: Form) -> None:
     hand.click("Match by hand")
     hand.click(re.compile(form["number"]))
@@ -159,6 +189,70 @@ OF_RUNS = (
         "Closed, with your reason",
         "closed",
         begins=itself,
+    ),
+)
+
+
+SIGNED = "approvals/signatures/<uuid:uid>/"
+OF_SIGNATURES = (
+    Row(
+        "prepare a run",
+        "runs/<uuid:uid>/prepare/",
+        "ann",
+        written("Prepare it", "Note, kept with the signature", "Prepare it"),
+        "Prepared. It waits",
+        "prepared",
+        made=to_prepare,
+    ),
+    Row(
+        "sign a run",
+        SIGNED,
+        "bob",
+        answered("Sign it"),
+        "Signed. It is on record",
+        "signing_approved",
+        begins=at("/approvals/"),
+        made=prepared,
+    ),
+    Row(
+        "refuse to sign a run",
+        SIGNED,
+        "bob",
+        answered("Refuse"),
+        "Answered",
+        "signing_refused",
+        begins=at("/approvals/"),
+        made=prepared,
+    ),
+    Row(
+        "take a preparation back",
+        SIGNED,
+        "ann",
+        answered("Take it back"),
+        "Answered",
+        "signing_withdrawn",
+        begins=at("/approvals/"),
+        made=prepared,
+    ),
+    Row(
+        "ask to open a signed run again",
+        "approvals/signatures/<uuid:uid>/reopen/",
+        "ann",
+        written("Ask to open it again", TRAIL, "Open it again"),
+        "Asked. It stays signed",
+        "reopening_asked",
+        begins=itself,
+        made=signed,
+    ),
+    Row(
+        "open a signed run again",
+        SIGNED,
+        "bob",
+        answered("Approve"),
+        "Answered",
+        "reopening_approved signature_ended",
+        begins=at("/approvals/"),
+        made=reopening,
     ),
 )
 

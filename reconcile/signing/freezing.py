@@ -1,0 +1,57 @@
+"""What is signed, as it is at that moment: the run's figures, and each open difference with whose it is."""
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from ledger.rules.digests import canonical
+from reconcile import findings, reports
+from reconcile.differences import waivers
+from reconcile.differences.models import Decision
+from reconcile.models import Finding, Run, SignOff
+
+
+def frozen(asked: SignOff, *, signer: str, why: str, now: datetime) -> dict[str, Any]:
+    """Return what somebody signs: run, window, figures, digest, open differences, and both people."""
+    run = asked.run
+    waived = waivers.waived(run, now)
+    by = {finding.pk: waiver for finding, waiver in waived}
+    still = findings.stored(run).filter(is_open=True)
+    return {
+        "plan": run.plan.name,
+        "run": {"id": str(run.uid), "number": run.pk, "by": run.actor},
+        "entity": run.plan.operation_type.destination.entity,
+        "window": {"from": run.window_from.isoformat(), "to": run.window_to.isoformat()},
+        "began": run.started_at.isoformat(),
+        "ended": run.finished_at.isoformat() if run.finished_at else None,
+        "rules": {"plan": run.rules_version, "type": run.type_version},
+        **reports.figures(run),
+        "tie_out": reports.tie_out(run, waived),
+        "open": [_open(finding, run, by.get(finding.pk)) for finding in still],
+        "prepared": {"by": asked.maker, "at": asked.made_at.isoformat(), "note": asked.reason},
+        "signed": {"by": signer, "at": now.isoformat(), "note": why},
+    }
+
+
+def _open(finding: Finding, run: Run, waiver: Decision | None) -> dict[str, Any]:
+    case = finding.case
+    shown = reports.finding_shown(finding)
+    return {
+        **{name: shown[name] for name in ("class", "reference", "amount", "currency", "why")},
+        "first_seen": finding.first_seen_at.isoformat(),
+        "owner": case.owner if case else run.plan.operation_type.owner,
+        "assignee": case.assignee if case else "",
+        "due": case.due_at.isoformat() if case else None,
+        "waived": {
+            "by": waiver.maker,
+            "until": waiver.until.isoformat() if waiver.until else None,
+            "reason": waiver.reason,
+        }
+        if waiver
+        else None,
+    }
+
+
+def digest(signed: dict[str, Any]) -> str:
+    """Return the SHA-256 of what was signed, so that who holds a copy can prove it."""
+    return hashlib.sha256(canonical(signed)).hexdigest()

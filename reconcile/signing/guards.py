@@ -1,0 +1,135 @@
+"""What the database refuses about what is signed, as SQL; frozen with its migration."""
+
+GUARDS = """
+-- Why nobody prepares or signs a run: it did not come to its end, something of it is unexplained, or its
+-- days were looked at again. Empty where somebody may.
+CREATE FUNCTION reconcile_unsignable(run bigint) RETURNS text LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT CASE
+        WHEN r.state <> 'done' OR r.dry_run THEN 'a run that did not come to its end is not signed'
+        WHEN NOT coalesce((r.tie ->> 'ties')::boolean, false)
+            OR (r.totals ->> 'unexplained_items')::bigint <> 0
+            OR EXISTS (SELECT FROM jsonb_each_text(r.residual) WHERE value::numeric <> 0)
+            THEN 'what is not explained is not signed'
+        WHEN EXISTS (
+            SELECT FROM reconcile_run AS later
+            WHERE later.plan_id = r.plan_id AND later.id > r.id AND NOT later.dry_run
+                AND (later.first_day, later.last_day) IS NOT DISTINCT FROM (r.first_day, r.last_day)
+        ) THEN 'a later run has looked at the same days'
+        ELSE '' END
+    FROM reconcile_run AS r WHERE r.id = run
+$$;
+
+CREATE FUNCTION reconcile_signoff_once() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+DECLARE
+    refused text;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NOT ledger_is_person(NEW.maker) THEN
+            RAISE EXCEPTION 'a person prepares a run' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NEW.decided_at IS NOT NULL OR NEW.ended_at IS NOT NULL OR NEW.signed IS NOT NULL THEN
+            RAISE EXCEPTION 'a run is prepared before it is signed' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NOT EXISTS (
+            SELECT FROM reconcile_run AS r JOIN reconcile_plan AS p ON p.id = r.plan_id
+            WHERE r.id = NEW.run_id AND p.id = NEW.plan_id AND p.operation_type_id = NEW.operation_type_id
+                AND r.digest = NEW.digest
+        ) OR (NEW.way = 'reopen' AND NOT EXISTS (
+            SELECT FROM reconcile_signoff AS s WHERE s.id = NEW.of_id AND s.run_id = NEW.run_id
+                AND s.way = 'sign' AND s.answer = 'approved' AND s.ended_at IS NULL
+        )) THEN
+            RAISE EXCEPTION 'what is prepared is what the run came to' USING ERRCODE = 'check_violation';
+        END IF;
+        refused := CASE NEW.way WHEN 'sign' THEN reconcile_unsignable(NEW.run_id) ELSE '' END;
+        IF refused <> '' THEN
+            RAISE EXCEPTION '%', refused USING ERRCODE = 'check_violation';
+        END IF;
+        NEW.maker_account := (SELECT id FROM auth_user WHERE username = NEW.maker);
+        NEW.decided_by_account := NULL;
+        RETURN NEW;
+    END IF;
+    IF (OLD.id, OLD.uid, OLD.way, OLD.run_id, OLD.plan_id, OLD.operation_type_id, OLD.of_id, OLD.digest,
+        OLD.maker, OLD.maker_account, OLD.reason, OLD.command_id, OLD.made_at, OLD.expires_at)
+        IS DISTINCT FROM
+       (NEW.id, NEW.uid, NEW.way, NEW.run_id, NEW.plan_id, NEW.operation_type_id, NEW.of_id, NEW.digest,
+        NEW.maker, NEW.maker_account, NEW.reason, NEW.command_id, NEW.made_at, NEW.expires_at) THEN
+        RAISE EXCEPTION 'what is prepared never changes' USING ERRCODE = 'check_violation';
+    END IF;
+    IF (OLD.answer, OLD.decided_at, OLD.decided_by, OLD.why, OLD.signed, OLD.signed_digest) IS DISTINCT FROM
+       (NEW.answer, NEW.decided_at, NEW.decided_by, NEW.why, NEW.signed, NEW.signed_digest) THEN
+        IF OLD.decided_at IS NOT NULL THEN
+            RAISE EXCEPTION 'a preparation is answered once, and what was signed stays'
+                USING ERRCODE = 'check_violation';
+        END IF;
+        NEW.decided_by_account := (SELECT id FROM auth_user WHERE username = NEW.decided_by);
+        IF NEW.answer = 'approved' THEN
+            IF NOT ledger_is_person(NEW.decided_by) THEN
+                RAISE EXCEPTION 'a person signs a run' USING ERRCODE = 'check_violation';
+            END IF;
+            refused := CASE NEW.way WHEN 'sign' THEN reconcile_unsignable(NEW.run_id) ELSE '' END;
+            IF refused <> '' THEN
+                RAISE EXCEPTION '%', refused USING ERRCODE = 'check_violation';
+            END IF;
+            IF NEW.way = 'sign' AND NEW.signed ->> 'digest' IS DISTINCT FROM NEW.digest THEN
+                RAISE EXCEPTION 'what is signed is what was prepared' USING ERRCODE = 'check_violation';
+            END IF;
+        END IF;
+    END IF;
+    IF OLD.ended_at IS DISTINCT FROM NEW.ended_at AND (
+        OLD.ended_at IS NOT NULL OR OLD.answer <> 'approved' OR NOT EXISTS (
+            SELECT FROM reconcile_signoff AS asked
+            WHERE asked.of_id = NEW.id AND asked.way = 'reopen' AND asked.answer = 'approved'
+        )
+    ) THEN
+        RAISE EXCEPTION 'what is signed is opened again by two' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER signoff_once BEFORE INSERT OR UPDATE ON reconcile_signoff
+    FOR EACH ROW EXECUTE FUNCTION reconcile_signoff_once();
+CREATE TRIGGER signoff_by_second AFTER UPDATE ON reconcile_signoff FOR EACH ROW
+    WHEN (OLD.answer = '' AND NEW.answer IN ('approved', 'refused'))
+    EXECUTE FUNCTION ledger_answered_by_another('decided_by', 'decided_by_account', 'made_at', 'decided_at');
+CREATE TRIGGER signoff_stays BEFORE DELETE ON reconcile_signoff
+    FOR EACH ROW EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER signoff_no_truncate BEFORE TRUNCATE ON reconcile_signoff
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+
+CREATE FUNCTION reconcile_signoff_told() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM ledger_event
+        WHERE operation_id IS NULL AND data ->> 'signoff' = NEW.uid::text AND tx = pg_current_xact_id()
+            AND (NEW.ended_at IS NOT NULL OR actor = coalesce(nullif(NEW.decided_by, ''), NEW.maker))
+    ) THEN
+        RAISE EXCEPTION 'signature % without an event', NEW.id USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER signoff_told AFTER INSERT ON reconcile_signoff
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION reconcile_signoff_told();
+CREATE CONSTRAINT TRIGGER signoff_told_again AFTER UPDATE ON reconcile_signoff
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.escalated_at IS NOT DISTINCT FROM NEW.escalated_at)
+    EXECUTE FUNCTION reconcile_signoff_told();
+CREATE CONSTRAINT TRIGGER signoff_mark_told AFTER UPDATE ON reconcile_signoff
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (OLD.escalated_at IS DISTINCT FROM NEW.escalated_at)
+    EXECUTE FUNCTION ledger_mark_told('signoff');
+CREATE TRIGGER signoff_marked_once BEFORE UPDATE ON reconcile_signoff FOR EACH ROW
+    WHEN (OLD.escalated_at IS DISTINCT FROM NEW.escalated_at
+        AND (OLD.escalated_at IS NOT NULL OR NEW.answer <> ''))
+    EXECUTE FUNCTION ledger_refuse();
+"""
+UNGUARDED = """
+DROP TRIGGER signoff_once ON reconcile_signoff;
+DROP TRIGGER signoff_by_second ON reconcile_signoff;
+DROP TRIGGER signoff_stays ON reconcile_signoff;
+DROP TRIGGER signoff_no_truncate ON reconcile_signoff;
+DROP TRIGGER signoff_told ON reconcile_signoff;
+DROP TRIGGER signoff_told_again ON reconcile_signoff;
+DROP TRIGGER signoff_mark_told ON reconcile_signoff;
+DROP TRIGGER signoff_marked_once ON reconcile_signoff;
+DROP FUNCTION reconcile_signoff_once(), reconcile_signoff_told(), reconcile_unsignable(bigint);
+"""

@@ -1,0 +1,201 @@
+"""Who has prepared and signed a run, as its page, its paper and the request for a signature say it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from ledger.rules import actors
+from ledger.rules.approvals import Answer
+from ledger.rules.errors import Malformed
+from reconcile.models import Run, SignOff
+from reconcile.signing import actions, leaves
+from reconcile.signing.models import Way
+from review import access, approvers, asked, wording
+from review.access import require
+from review.amounts import whole
+from review.instants import instant
+from review.runs import stamp
+
+PAST = 50
+"""Preparations and requests of one run that are read for its page."""
+SHOWN = 200
+"""Open differences of what was signed that stand on its page; all of them are in its JSON."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of three: who ran it, who prepared it, who signed it; done, or still to come."""
+
+    state: str
+    icon: str
+    who: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a run's page says of its signature, to one person."""
+
+    run: Run
+    person: User
+    now: datetime
+
+    @cached_property
+    def _rows(self) -> list[SignOff]:
+        """All that was prepared, signed or asked of this run, the latest first."""
+        return list(SignOff.objects.filter(run=self.run).order_by("-pk")[:PAST])
+
+    @cached_property
+    def standing(self) -> SignOff | None:
+        """What is prepared or signed, if anything is."""
+        return next((one for one in self._rows if one.stands), None)
+
+    @cached_property
+    def closed(self) -> str:
+        """Say why this person does not prepare it; empty where they may."""
+        return access.why_not(self.person, "prepare") or leaves.why_not_prepared(self.run, self.standing)
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        """Say who ran, prepared and signed it."""
+        one = self.standing
+        yield Step(
+            "completed", "completed", f"Run by {wording.who(self.run.actor)}", stamp(self.run.started_at)
+        )
+        if one is None:
+            yield Step("pending", "pending", "Prepared by: nobody yet", "")
+            yield Step(
+                "pending", "pending", "Signed by: nobody yet", "by another person than who prepares it"
+            )
+            return
+        note = stamp(one.made_at) + (f" “{one.reason}”" if one.reason != actions.LOOKED else "")
+        yield Step("completed", "completed", f"Prepared by {one.maker}", note)
+        if one.decided_at is None:
+            due = f"due by {instant(one.due_at, self.now)}"
+            yield Step(
+                "pending", "pending", "Signed by: nobody yet", f"another person than {one.maker}, {due}"
+            )
+        else:
+            yield Step("completed", "completed", f"Signed by {one.decided_by}", stamp(one.decided_at))
+
+    @cached_property
+    def past(self) -> list[str]:
+        """Say what else became of preparations and signatures of this run, the latest first."""
+        over = (one for one in self._rows if one.answer and not one.stands)
+        return [words for one in over if (words := _became(one, self.now))]
+
+
+def _became(one: SignOff, now: datetime) -> str:
+    who, at = wording.who(one.decided_by), instant(one.decided_at, now) if one.decided_at else ""
+    if one.way == Way.SIGN and one.ended_at is not None:
+        return f"Signed by {one.decided_by} {at}, opened again {instant(one.ended_at, now)}."
+    if one.answer == Answer.APPROVED:
+        return f"{one.maker} asked to open it again, and {who} agreed {at}: “{one.reason}”" * (
+            one.way == Way.REOPEN
+        )
+    what = "prepared it" if one.way == Way.SIGN else "asked to open it again"
+    did = {Answer.REFUSED: "refused it", Answer.WITHDRAWN: "took it back"}.get(Answer(one.answer), "ended it")
+    return f"{one.maker} {what}; {who} {did} {at}: {one.why}"
+
+
+def named(one: SignOff) -> str:
+    """Name what is to be signed."""
+    return f"Run {one.run_id} · {one.plan.name}"
+
+
+def asks(one: SignOff) -> str:
+    """Say what is asked, after "asks"."""
+    return "for a signature" if one.way == Way.SIGN else "to open what is signed again"
+
+
+def waiting(person: User, now: datetime, *, most: int = 50) -> list[dict[str, Any]]:
+    """Return what waits for a signature, what is due first at the top."""
+    rows = SignOff.objects.waiting(now).select_related("plan", "run")
+    return [request(one, person, now, full=False) for one in rows.due_first()[:most]]
+
+
+def request(one: SignOff, person: User, now: datetime, *, full: bool = True) -> dict[str, Any]:
+    """Return one as the list and its page show it; `closed` says why this person cannot answer."""
+    return {
+        "row": one,
+        "title": named(one),
+        "asks": asks(one),
+        "until": asked.due(one.made_at, one.due_at, one.expires_at, now),
+        "mine": approvers.is_own(one, person),
+        "closed": _closed(one, person) if full else "",
+    }
+
+
+def _closed(one: SignOff, person: User) -> str:
+    why = approvers.why_not(actions.asked_by(one), person)
+    return why or (leaves.why_unsignable(one.run) if one.way == Way.SIGN else "")
+
+
+def ended(one: SignOff, now: datetime) -> str:
+    """Say what became of it; empty while it waits."""
+    if one.answer == Answer.APPROVED and one.way == Way.SIGN and one.ended_at is None:
+        assert one.decided_at is not None  # a constraint
+        return f"Signed by {one.decided_by} {instant(one.decided_at, now)}."
+    return _became(one, now) if one.answer else ""
+
+
+@dataclass(frozen=True)
+class Open:
+    """One open difference, as it stood when it was signed."""
+
+    title: str
+    amount: str
+    owner: str
+    due: str
+    waived: str
+    why: str
+
+
+def open_of(signed: dict[str, Any]) -> list[Open]:
+    """Return the open differences of what was signed, as they were then."""
+    return [_open(one) for one in signed["open"][:SHOWN]]
+
+
+def _open(one: dict[str, Any]) -> Open:
+    waived, due = one["waived"], one["due"]
+    return Open(
+        title=one["reference"] or "Without a number",
+        amount=whole(one["amount"], one["currency"]) if one["currency"] else "no amount",
+        owner=one["assignee"] or one["owner"],
+        due=stamp(datetime.fromisoformat(due)) if due else "no due time",
+        waived=f"Waived by {waived['by']}: “{waived['reason']}”" if waived else "",
+        why=one["why"],
+    )
+
+
+def prepare(run: Run, *, person: User, note: str, **command: Any) -> SignOff:
+    """State that one has looked at what a run came to."""
+    require(person, "prepare")
+    return actions.prepare(run, actor=actors.person(person.get_username()), note=note, **command)
+
+
+def reopen(signed: SignOff, *, person: User, reason: str, **command: Any) -> SignOff:
+    """Ask a second person to open a signed run again."""
+    require(person, "prepare")
+    actor = actors.person(person.get_username())
+    return actions.ask_reopening(signed, actor=actor, reason=reason, **command)
+
+
+def answer(one: SignOff, *, person: User, answer: str, reason: str) -> None:
+    """Sign what somebody else prepared; refuse it, or take one's own back."""
+    actor = actors.person(person.get_username())
+    if answer == "take-back":
+        require(person, "prepare")
+        actions.take_back(one.uid, actor=actor, reason=reason)
+        return
+    require(person, "approve")
+    if answer == "refuse":
+        actions.refuse(one.uid, actor=actor, reason=reason)
+    elif answer == "approve":
+        actions.approve(one.uid, actor=actor, reason=reason)
+    else:
+        raise Malformed("Choose how it is answered.")
