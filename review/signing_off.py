@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from ledger.rules import actors
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Malformed
+from reconcile import provenance
 from reconcile.models import Run, SignOff
 from reconcile.signing import actions, leaves
 from reconcile.signing.models import Way
@@ -170,6 +171,12 @@ def _open(one: dict[str, Any]) -> Open:
         waived=f"Waived by {waived['by']}: “{waived['reason']}”" if waived else "",
         why=one["why"],
     )
+
+
+def not_tested(run: Run) -> list[str]:
+    """Say what the figures of a run that is done do not show, as its page does."""
+    said: list[str] = provenance.of(run, author="", now=run.started_at)["not_tested"]
+    return said
 
 
 def prepare(run: Run, *, person: User, note: str, **command: Any) -> SignOff:

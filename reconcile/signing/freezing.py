@@ -5,26 +5,21 @@ from datetime import datetime
 from typing import Any
 
 from ledger.rules.digests import canonical
-from reconcile import findings, reports
+from reconcile import findings, provenance, reports
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run, SignOff
 
 
 def frozen(asked: SignOff, *, signer: str, why: str, now: datetime) -> dict[str, Any]:
-    """Return what somebody signs: run, window, figures, digest, open differences, and both people."""
+    """Return what somebody signs: where it comes from, figures, digest, open differences, and both people."""
     run = asked.run
     waived = waivers.waived(run, now)
     by = {finding.pk: waiver for finding, waiver in waived}
     still = findings.stored(run).filter(is_open=True)
     return {
-        "plan": run.plan.name,
-        "run": {"id": str(run.uid), "number": run.pk, "by": run.actor},
-        "entity": run.plan.operation_type.destination.entity,
-        "window": {"from": run.window_from.isoformat(), "to": run.window_to.isoformat()},
-        "began": run.started_at.isoformat(),
-        "ended": run.finished_at.isoformat() if run.finished_at else None,
-        "rules": {"plan": run.rules_version, "type": run.type_version},
+        "run": run.pk,
+        "provenance": provenance.of(run, author=signer, now=now),
         **reports.figures(run),
         "tie_out": reports.tie_out(run, waived),
         "open": [_open(finding, run, by.get(finding.pk)) for finding in still],

@@ -18,7 +18,6 @@ from review import access, signing_off
 from review.access import people_only
 from review.forms import NoteForm, ProposalForm, ReasonForm, taken
 from review.proving import to_prove
-from review.runs import not_tested
 from review.views.operation import SeeOther, person, words
 
 READ = ("run__plan__operation_type__destination", "plan", "of")
@@ -51,7 +50,7 @@ def prepare(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "section": "runs",
         "run": run,
         "headline": reports.headline(run, reports.Open.stored(run)) if done else "",
-        "not_tested": not_tested(run) if done else [],
+        "not_tested": signing_off.not_tested(run) if done else [],
         "form": form,
         "refusal": refusal,
         "why_not": signature.closed,
@@ -106,7 +105,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "now": now,
         "asked": signing_off.request(one, person(request), now),
         "headline": reports.headline(one.run, reports.Open.stored(one.run)),
-        "not_tested": not_tested(one.run),
+        "not_tested": signing_off.not_tested(one.run),
         "form": form,
         "refusal": refusal,
         "ended": signing_off.ended(one, now),
