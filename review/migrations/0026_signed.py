@@ -6,5 +6,5 @@ from review.sql import statement
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reconcile", "0028_signing"), ("review", "0025_in_role")]
+    dependencies = [("reconcile", "0029_signing"), ("review", "0025_in_role")]
     operations = [migrations.RunSQL(statement("signed"), migrations.RunSQL.noop)]

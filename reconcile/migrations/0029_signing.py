@@ -12,7 +12,7 @@ from reconcile.signing.guards import GUARDS, UNGUARDED
 class Migration(migrations.Migration):
     dependencies = [
         ("ledger", "0038_revealed"),
-        ("reconcile", "0027_source"),
+        ("reconcile", "0028_attach"),
     ]
 
     operations = [
