@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from reconcile import reports
 from reconcile.models import Run
+from reconcile.sums import shown
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def _totals(run: Run, currency: str) -> str:
 
 
 def _amount(text: str, currency: str) -> str:
-    return _plain(reports.shown(Decimal(text), currency)) if currency else ""
+    return _plain(shown(Decimal(text), currency)) if currency else ""
 
 
 def _plain(text: str) -> str:

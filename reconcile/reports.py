@@ -16,7 +16,7 @@ from reconcile import provenance
 from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.models import Finding, Run
-from reconcile.sums import SOURCE, amount_text, sides_of
+from reconcile.sums import SOURCE, amount_text, shown, sides_of
 
 BEFORE = {"opening": "Carried in, open before", "new": "New, or in order before"}
 """What each side's total consists of when the run begins, as people read it."""
@@ -140,11 +140,6 @@ def headline(run: Run, still: Open) -> str:
     amounts = ", ".join(shown(amount, currency) for currency, amount in sorted(still.amounts.items()))
     differences = f"{still.count} open difference{'s' * (still.count != 1)}"
     return f"Explained; {differences}{', ' + amounts if amounts else ''}"
-
-
-def shown(amount: Decimal, currency: str) -> str:
-    """Write an amount for people: ZAR 3 720.00."""
-    return f"{currency}\u00a0{show(Money(amount, currency))}"
 
 
 def window(run: Run) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Self
 
-from ledger.rules.money import Money, text
+from ledger.rules.money import Money, show, text
 
 NOUGHT = Decimal(0)
 SIDES = ("ledger", "destination")
@@ -112,3 +112,8 @@ def store_totals(totals: Totals) -> dict[str, Any]:
 def read_totals(stored: Mapping[str, Any]) -> Totals:
     """Read what `store_totals` wrote."""
     return {currency: Side(side["count"], Decimal(side["amount"])) for currency, side in stored.items()}
+
+
+def shown(amount: Decimal, currency: str) -> str:
+    """Write an amount for people: ZAR 3 720.00."""
+    return f"{currency}\u00a0{show(Money(amount, currency))}"

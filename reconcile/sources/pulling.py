@@ -29,10 +29,9 @@ from ledger.rules.contracts import Contract
 from reconcile import leasing
 from reconcile.models import Plan, Record, Run
 from reconcile.pulling import MARGIN, NOT_PROVED, PROVED, Staging
-from reconcile.reports import shown
 from reconcile.sources import rows
 from reconcile.sources.rules import Control, SourceRules
-from reconcile.sums import Side, Totals, read_totals, store_totals
+from reconcile.sums import Side, Totals, read_totals, shown, store_totals
 
 NO_CONTROL = "nothing counts them beside the rows themselves"
 MOVED = "they changed while they were read"

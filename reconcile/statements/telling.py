@@ -11,11 +11,11 @@ from typing import Any
 from ledger.rules.money import Money, show
 from reconcile import tying
 from reconcile.classes import ItemClass, is_finding
-from reconcile.reports import aligned, shown
+from reconcile.reports import aligned
 from reconcile.statements.comparing import Difference, Held, Sum
 from reconcile.statements.days import ORDERS
 from reconcile.statements.reading import Statement
-from reconcile.sums import Side, amount_text
+from reconcile.sums import Side, amount_text, shown
 from reconcile.tying import Tie
 
 SHOWN = 500
