@@ -34,7 +34,7 @@ NAMES = {
     "credit": "Paid in",
     "sign": "Debit or credit",
 }
-UNITS = {"minor": "Smallest units: 1250 for 12.50"}
+UNITS = {"minor": "Smallest units"}
 RARE = ("debit", "credit", "sign")
 """What is asked for only where it is there, or nothing else is."""
 TITLES = {"source": "What should exist", "destination": "What exists"}
@@ -136,7 +136,7 @@ class Side:
         return [
             *(of_workbook if len(sheets) > 1 else ()),
             Choice("decimal", "Decimal mark", self.file["decimal"], [by_itself, *MARKS.items()]),
-            Choice("unit", "Amounts in", self.file.get("unit", ""), [("", "Units: 12.50"), *UNITS.items()]),
+            Choice("unit", "Amounts in", self.file.get("unit", ""), [("", "Whole units"), *UNITS.items()]),
             Choice("days", "Days", self.file["days"], [by_itself, *ORDERS.items()]),
             Choice(
                 "encoding",
