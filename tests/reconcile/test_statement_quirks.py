@@ -1,8 +1,10 @@
 """What exports do to amounts and references: read right, or refused with line and reason."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from tests.databases import Database
 from tests.reconcile.exports import HEAD, Files, counts
@@ -79,3 +81,30 @@ def test_66_a_total_is_held_to_its_lines(compare: Files) -> None:
     assert not [said for said in two if "(Total)" in said and "says" in said], (
         "nothing is added across currencies"
     )
+
+
+def test_what_is_too_large_is_refused_before_it_is_read(compare: Files) -> None:
+    """A gigabyte of nothing, an entry of OFX in more than twenty megabytes, a workbook of more than sixty."""
+    for name, begins, size, said in (
+        ("shop.csv", HEAD.encode(), 2**30, "larger than 200 MB"),
+        ("shop.ofx", b"OFXHEADER:100\n", 21 * 2**20, "OFX of more than 20 MB"),
+        ("shop.xlsx", b"PK\x03\x04", 61 * 2**20, "a workbook of more than 60 MB"),
+    ):
+        path = compare.folder / name
+        path.write_bytes(begins)
+        with path.open("r+b") as file:
+            file.truncate(size)  # takes no room on the disk
+        err = StringIO()
+        with pytest.raises(SystemExit) as ended:
+            call_command("compare", str(path), str(path), stderr=err)
+        assert ended.value.code == 2 and said in err.getvalue(), name
+
+
+def test_63_json_has_its_mark_as_csv_has(compare: Files) -> None:
+    line = '{"reference": "Ü1", "amount": "1.234,50", "currency": "EUR"}\n'
+    books = "reference,amount,currency\nÜ1,1234.50,EUR\n"
+    for content in (line.encode("utf-16"), line.encode("utf-8-sig")):
+        done = compare(content, books, name="shop.jsonl")
+        assert (counts(done), done["files"]["source"]["decimal_mark"]) == ({"matched": 1}, ",")
+    stated = compare(line.encode("cp1252"), books, "--source-encoding=cp1252", name="shop.jsonl")
+    assert counts(stated) == {"matched": 1}
