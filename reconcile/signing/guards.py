@@ -133,3 +133,38 @@ DROP TRIGGER signoff_mark_told ON reconcile_signoff;
 DROP TRIGGER signoff_marked_once ON reconcile_signoff;
 DROP FUNCTION reconcile_signoff_once(), reconcile_signoff_told(), reconcile_unsignable(bigint);
 """
+
+SIGNABLE = """
+-- Why nobody prepares or signs a run: it did not come to its end, something of it is unexplained, or its
+-- days were looked at again, were not over, or end with a due time that nothing has reported for since.
+-- Empty where somebody may.
+CREATE OR REPLACE FUNCTION reconcile_unsignable(run bigint) RETURNS text LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT CASE
+        WHEN r.state <> 'done' OR r.dry_run THEN 'a run that did not come to its end is not signed'
+        WHEN NOT coalesce((r.tie ->> 'ties')::boolean, false)
+            OR (r.totals ->> 'unexplained_items')::bigint <> 0
+            OR EXISTS (SELECT FROM jsonb_each_text(r.residual) WHERE value::numeric <> 0)
+            THEN 'what is not explained is not signed'
+        WHEN EXISTS (
+            SELECT FROM reconcile_run AS later
+            WHERE later.plan_id = r.plan_id AND later.id > r.id AND NOT later.dry_run
+                AND (later.first_day, later.last_day) IS NOT DISTINCT FROM (r.first_day, r.last_day)
+        ) THEN 'a later run has looked at the same days'
+        WHEN r.last_day IS NOT NULL AND r.window_to > r.started_at
+            THEN 'days that were not over when it ran are not signed'
+        WHEN r.last_day IS NOT NULL AND EXISTS (
+            SELECT FROM (
+                SELECT max(e.due_at) AS at FROM reconcile_expectedrun AS e
+                WHERE e.plan_id = r.plan_id AND e.due_at >= r.window_from AND e.due_at < r.window_to
+            ) AS due
+            WHERE due.at IS NOT NULL AND NOT EXISTS (
+                SELECT FROM reconcile_run AS own
+                WHERE own.plan_id = r.plan_id AND own.first_day IS NULL AND own.last_day IS NULL
+                    AND NOT own.dry_run AND own.state = 'done' AND own.started_at >= due.at
+            )
+        ) THEN 'days whose last expected run did not report are not signed'
+        ELSE '' END
+    FROM reconcile_run AS r WHERE r.id = run
+$$;
+"""

@@ -2,7 +2,7 @@
 
 from ledger.rules.approvals import Answer
 from reconcile import reports
-from reconcile.models import Run, SignOff
+from reconcile.models import ExpectedRun, Run, SignOff
 
 MOST = 10_000
 """Open differences of a run that is signed: each is kept with its owner."""
@@ -31,11 +31,26 @@ def why_unsignable(run: Run) -> str:
     if not run.explained or run.totals["unexplained_items"]:
         left = reports.headline(run, reports.Open(0, {}))
         return f"{left}. Unexplained is not zero: nobody signs what does not add up."
-    if again := why_looked_again(run):
-        return again
+    if why := why_looked_again(run) or _why_days_not_closed(run):
+        return why
     if run.findings.filter(is_open=True).values("pk")[: MOST + 1].count() > MOST:
         return f"More than {MOST:,} differences are open: nobody has looked at each of them."
     return ""
+
+
+def _why_days_not_closed(run: Run) -> str:
+    """Say why days that were asked for, such as a month, are not signed yet."""
+    if run.last_day is None:
+        return ""
+    if run.window_to > run.started_at:
+        return "Its last day was not over when it ran: run it again over the same days once it is."
+    due = ExpectedRun.objects.filter(plan=run.plan_id, due_at__gte=run.window_from, due_at__lt=run.window_to)
+    last = due.order_by("-due_at").values_list("due_at", flat=True).first()
+    own = Run.objects.filter(plan=run.plan_id, first_day=None, last_day=None, dry_run=False)
+    if last is None or own.filter(state=Run.State.DONE, started_at__gte=last).exists():
+        return ""
+    at = f"{last.astimezone(run.plan.zone):%Y-%m-%d %H:%M %Z}"
+    return f"The run that was due at {at} has not reported, nor has one since: run {run.plan.name} first."
 
 
 def why_looked_again(run: Run) -> str:
