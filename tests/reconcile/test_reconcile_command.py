@@ -92,7 +92,7 @@ def test_json_is_as_documented(books: Books, run_manage: Manage) -> None:
     assert run.actor == "command line"
 
 
-def figures(printed: str) -> dict[str, Any]:
+def came_to(printed: str) -> dict[str, Any]:
     """What a run came to, without which run it was, when, and for whom."""
     return {name: told for name, told in json.loads(printed).items() if name != "provenance"}
 
@@ -103,7 +103,7 @@ def test_a_dry_run_prints_the_same_and_leaves_nothing(books: Books) -> None:
     assert dry.returncode == 1, dry.stderr
     assert not Run.objects.exists()
     real = here("invoices", "--json")
-    assert figures(dry.stdout) == figures(real.stdout)
+    assert came_to(dry.stdout) == came_to(real.stdout)
 
 
 def test_the_last_day_is_included(books: Books) -> None:

@@ -29,7 +29,7 @@ from tests.databases import Clock, Database
 from tests.ledger.sessions import in_thread, until_somebody_waits
 from tests.processes import Spawn
 from tests.reconcile.books import HELD, Books, key_of, record, refreshed
-from tests.reconcile.test_reconcile_command import figures, here
+from tests.reconcile.test_reconcile_command import came_to, here
 from tests.workers import until
 
 
@@ -103,7 +103,7 @@ def told(run: Run) -> tuple[str, list[int], int]:
 
 
 def test_61_a_killed_run_goes_on_after_its_last_page_and_gives_the_same(paged: Books, spawn: Spawn) -> None:
-    undisturbed = figures(here("invoices", "--dry-run", "--json").stdout)
+    undisturbed = came_to(here("invoices", "--dry-run", "--json").stdout)
     assert paged.sandbox is not None
     process = begun(paged, spawn)
     process.kill()
@@ -120,13 +120,13 @@ def test_61_a_killed_run_goes_on_after_its_last_page_and_gives_the_same(paged: B
 
 
 def test_61_the_same_command_again_goes_on_with_what_was_killed(paged: Books) -> None:
-    undisturbed = figures(here("invoices", "--dry-run", "--json").stdout)
+    undisturbed = came_to(here("invoices", "--dry-run", "--json").stdout)
     assert paged.sandbox is not None
     run = killed_after_two_pages(paged)
     paged.sandbox.faults("error_before", "limit=2 ", count=None, arg=500)
     done = here("invoices", "--json")
     assert done.stderr.strip() == f"Run {run.pk} of invoices was not done and had no process; it goes on now."
-    assert figures(done.stdout) == undisturbed
+    assert came_to(done.stdout) == undisturbed
     assert told(run) == ("done", [2, 2, 2, 1], 7)
 
 

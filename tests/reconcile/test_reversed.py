@@ -88,7 +88,7 @@ def test_what_was_reversed_is_net_nothing_and_what_still_stands_stays_open(
     assert "−1 730.00" in shown and "Explained; nothing is open" in shown
     assert "Gone since the last run" not in shown, "it is told once"
     ann = browser_of("ann")
-    assert ann.get(f"/runs/{second.uid}.json").json()["reversed"] == [told]
+    assert json.loads(ann.get(f"/runs/{second.uid}.json").getvalue())["reversed"] == [told]
     (row,) = [
         line for line in ann.get(f"/runs/{second.uid}.csv").getvalue().decode().splitlines() if gone in line
     ]

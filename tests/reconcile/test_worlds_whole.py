@@ -4,7 +4,6 @@ What cannot come about by a caller alone (cancelled, corrected, waiting, reverse
 """
 
 import csv
-import json
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -24,7 +23,7 @@ from tests.databases import Clock, Database
 from tests.people import browser_of
 from tests.reconcile import oracle, playing
 from tests.reconcile.oracle import Difference, Judged, Line
-from tests.reconcile.test_reconcile_command import here
+from tests.reconcile.test_reconcile_command import came_to, here
 from tests.reconcile.test_sql_destination import FILE
 from tests.reconcile.worlds import NOW, TEN_DAYS, Meant, Order, made
 
@@ -180,13 +179,13 @@ def test_command_page_json_and_csv_say_what_the_oracle_says(
     written(shop, orders)
     clock.set(NOW)
     judged = oracle.judge(TEN_DAYS, sorted(orders, key=lambda one: one.meant.accepted if one.meant else NOW))
-    tried = json.loads(here("invoices", "--dry-run", "--json").stdout)
-    said = json.loads(here("invoices", "--json").stdout)
+    tried = came_to(here("invoices", "--dry-run", "--json").stdout)
+    said = came_to(here("invoices", "--json").stdout)
     assert said == tried
     run = Run.objects.get()
     assert_said(said, judged)
     ann = browser_of("ann")
-    assert ann.get(f"/runs/{run.uid}.json").json() == said
+    assert came_to(ann.get(f"/runs/{run.uid}.json").getvalue().decode()) == said
     assert exported(run) == judged.differences
     page = ann.get(f"/runs/{run.uid}/").content.decode()
     assert page.count('data-label="Why"') == judged.differences.total()
