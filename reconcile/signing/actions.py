@@ -163,7 +163,7 @@ def follow(run: Run, *, actor: str) -> None:
 def sweep() -> None:
     """End what nobody answered in time; pass on what is overdue."""
     now = database_now()
-    for asked in SignOff.objects.open().order_by("pk"):
+    for asked in SignOff.objects.open().order_by("expires_at", "pk"):
         if asked.expires_at <= now:
             _lapse(asked.pk)
         elif asked.escalated_at is None and asked.due_at <= now:

@@ -4,7 +4,10 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from ledger.models import database_now
 from reconcile.differences import actions as differences
+from reconcile.expected import actions as expected
+from reconcile.signing import actions as signing
 from review.notices import outbox
 from tests.databases import Clock
 
@@ -21,10 +24,17 @@ def plans(asked: CaptureQueriesContext) -> str:
     return "\n".join(found)
 
 
+def red() -> None:
+    """What is expected and has not reported."""
+    expected.tell(database_now(), busy=False)
+
+
 @pytest.mark.parametrize(
     ("sweep", "indexes"),
     [
         (differences.sweep, ("decision_open", "decision_over")),
+        (signing.sweep, ("signoff_open",)),
+        (red, ("expected_open",)),
         (outbox.forget_old, ("notice_read", "message_over")),
     ],
 )
