@@ -140,7 +140,7 @@ def _end(operation: Operation, now: datetime, word: Word, approval: Approval) ->
 
 
 def _permit(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:
-    people.permit_locked(operation, now, word, approval=approval)
+    people.permit_locked(operation, now, word, known=facts(operation), approval=approval)
 
 
 def _correct(operation: Operation, now: datetime, word: Word, approval: Approval) -> None:

@@ -151,8 +151,9 @@ def _summary(lookup: Lookup, found: Found) -> dict[str, object]:
 
 def _blind(operation: Operation, lookup: Lookup) -> bool:
     """Say whether a look-up told nothing, although it was time."""
-    settled = lookup.verdict == Verdict.ABSENT and is_settled(operation, lookup.asked_at)
-    return lookup.verdict == Verdict.COULD_NOT_LOOK or (settled and not lookup.proof)
+    if lookup.verdict == Verdict.ABSENT and not lookup.proof:
+        return is_settled(operation, lookup.asked_at)
+    return lookup.verdict == Verdict.COULD_NOT_LOOK
 
 
 def _takes(operation: Operation, found: Found) -> bool:

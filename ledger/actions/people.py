@@ -13,6 +13,7 @@ from ledger.models import Approval, Lookup, Operation, Permit
 from ledger.rules.answering import answers
 from ledger.rules.approvals import Ask
 from ledger.rules.errors import Malformed, NotNow
+from ledger.rules.facts import Facts
 from ledger.rules.leaves import UNDO, Action, leaves, permit_lapses_at
 from ledger.rules.states import Evidence, State
 
@@ -24,14 +25,20 @@ SAID_OTHERWISE = {
 """Why a permit ends although nobody has agreed yet: it can be given again, a send is never taken back."""
 
 
-def require(operation: Operation, action: Action, *, actor: str, now: datetime) -> None:
-    """Raise NotNow in the words of the page where an action is not open to this person now."""
-    seen = lookup_fact(sitting(operation, actor, now=now))
-    known = facts(operation)
+def require(
+    operation: Operation, action: Action, *, actor: str, now: datetime
+) -> tuple[Facts, Lookup | None]:
+    """Raise NotNow in the words of the page where an action is not open to this person now.
+
+    Returns what was weighed: what is known of the locked operation, and the person's own look-up.
+    """
+    known, looked = facts(operation), sitting(operation, actor, now=now)
+    seen = lookup_fact(looked)
     open_to = leaves(known, now, sitting=seen) | answers(known, now, sitting=seen, actor=actor)
     leave = open_to[action]
     if not leave.allowed:
         raise NotNow(str(leave.why), sentence=leave.why)
+    return known, looked
 
 
 def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID) -> Permit:
@@ -40,8 +47,8 @@ def permit(operation_id: int, *, actor: str, reason: str, command_id: uuid.UUID)
     with locked(operation_id) as (operation, now):
         if not first_time(command_id, operation, action="permit", actor=actor):
             return Permit.objects.get(command_id=command_id)
-        require(operation, Action.SEND_AGAIN, actor=actor, now=now)
-        return permit_locked(operation, now, word, seen=sitting(operation, actor, now=now))
+        known, seen = require(operation, Action.SEND_AGAIN, actor=actor, now=now)
+        return permit_locked(operation, now, word, known=known, seen=seen)
 
 
 def permit_locked(
@@ -49,12 +56,13 @@ def permit_locked(
     now: datetime,
     word: Word,
     *,
+    known: Facts,
     seen: Lookup | None = None,
     approval: Approval | None = None,
 ) -> Permit:
     """Give a permit to a locked operation; it rests on the look-up that was seen, or on an approval."""
     lapses_at = permit_lapses_at(
-        facts(operation),
+        known,
         now + UNDO,
         permit_for_s=operation.operation_type.permit_for_s,
         looked=seen is not None,

@@ -19,7 +19,10 @@ LATE_MAX = 20
 
 def told_late(operation: Operation) -> list[Event]:
     """Return the successes and acceptances told late whose absence nobody has proved since."""
-    proved_at = _proved_at(operation)
+    return _told_late(operation, _proved_at(operation))
+
+
+def _told_late(operation: Operation, proved_at: datetime | None) -> list[Event]:
     late = operation.events.filter(kind="late", data__outcome__in=THERE).select_related("attempt")
     return [event for event in late if not _disproved(event, proved_at)]
 
@@ -81,10 +84,10 @@ def hold_doubled(operation: Operation, reference: str, now: datetime) -> None:
 
 def check_told(operation: Operation, now: datetime) -> None:
     """Open that case where the other success was told first: for whatever has just completed."""
-    for event in told_late(operation):
+    proved_at = _proved_at(operation)
+    for event in _told_late(operation, proved_at):
         if event.data["outcome"] == Outcome.SUCCEEDED:
             hold_doubled(operation, event.data["reference"], now)
-    proved_at = _proved_at(operation)
     for earlier in operation.attempts.in_doubt().filter(outcome=Outcome.SUCCEEDED, worded_at=None):
         if proved_at is None or earlier.closed_at is None or proved_at < earlier.closed_at:
             hold_doubled(operation, earlier.destination_reference, now)

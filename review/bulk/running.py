@@ -25,7 +25,7 @@ from ledger.rules.states import State, Verdict
 from review import access
 from review.bulk import commanding, freezing, settling
 from review.bulk.counting import KNOWN, WRONG
-from review.bulk.items import again, finish, found, look, told, watched
+from review.bulk.items import finish, found, look, told, watched
 from review.instants import say
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
@@ -186,7 +186,7 @@ def _make_ready(item: BulkItem, bulk: Bulk) -> None:
     lookup = _asked(item, bulk)
     if lookup is None:
         return
-    operation, now = again(item), database_now()
+    operation, now = lookup.operation, database_now()  # as its check has left it
     done = operation.state == State.COMPLETED and operation.held_at is None
     if lookup.verdict == Verdict.ONE_MATCH and done and bulk.action == Action.SEND_AGAIN:
         finish(item, Outcome.VERIFIED, "It is there: nothing was sent.", seen=lookup)

@@ -88,7 +88,7 @@ def _verify(item: BulkItem, bulk: Bulk) -> None:
     except TieoutError as error:
         finish(item, Outcome.HELD, told(error), surprised=True)
         return
-    operation = again(item)
+    operation = lookup.operation  # as its check has left it
     right = lookup.verdict == Verdict.ONE_MATCH and operation.state == State.COMPLETED
     if right and operation.held_at is None:
         finish(item, Outcome.VERIFIED, found(lookup, operation), seen=lookup)
