@@ -48,6 +48,8 @@ MANY = int(os.environ.get("BULK_ITEMS", "20000"))
 """How many the long ones take: all that one list may hold."""
 EVERY_S = 0.2
 """How often it is asked how far they are: each question costs as much as a step."""
+STOPS_EACH = 5
+"""Of each kind that stops the sending: a stop waits for the next sweep and calls back what waits to go."""
 
 
 @dataclass
@@ -256,4 +258,4 @@ def test_twenty_thousand_are_checked_once_each(
 def test_hundreds_and_twenty_thousand_are_sent_once_each(
     durban: Durban, spawn: Spawn, sandbox: Sandbox, size: int
 ) -> None:
-    sent(durban, sandbox, spawn, size=size, each=max(5, min(20, size // 100)), kills=8)
+    sent(durban, sandbox, spawn, size=size, each=STOPS_EACH, kills=8)
