@@ -59,7 +59,7 @@ ALL_RULES = (
         datetime(2026, 11, 10, 11, tzinfo=UTC),
         datetime(2026, 11, 13, 11, tzinfo=UTC),
         (date(2026, 11, 10), date(2026, 11, 12)),
-        tolerance={"ZAR": 2},
+        tolerance={"ZAR": 2, "JPY": 1, "KWD": 7},
         source=True,
     ),
     Rules(
@@ -79,6 +79,7 @@ ALL_RULES = (
         (date(2026, 11, 10), date(2026, 11, 13)),
         grace=timedelta(days=8),
         asks=False,
+        tolerance={"ZAR": 50, "JPY": 3, "KWD": 5},
         source=True,
         lag=timedelta(days=9),
     ),
@@ -321,15 +322,15 @@ def _meant(dice: random.Random, rules: Rules) -> Meant:
     if state != "pending":
         moments = [moment for moment in _ages(rules) if moment >= accepted]
         meant = replace(meant, tried=dice.choice([accepted, accepted, *moments]))
-    elif dice.random() < 0.6:
+    elif dice.random() < 0.8:
         meant = _waiting(meant, dice, rules=rules)
     return meant
 
 
 def _waiting(meant: Meant, dice: random.Random, *, rules: Rules) -> Meant:
-    firsts = [First(dice.choice(("pending", "running", "uncertain", "failed", "completed")))]
+    firsts = [First(dice.choice(("pending", "pending", "running", "uncertain", "failed", "completed")))]
     if firsts[0].state == "pending":
-        firsts.append(First(dice.choice(("running", "failed", "completed"))))
+        firsts.append(First(dice.choice(("running", "failed", "failed", "completed"))))
     firsts = [replace(one, held=one.state != "running" and dice.random() < 0.2) for one in firsts]
     firsts = [replace(one, permitted=one.state == "failed" and dice.random() < 0.3) for one in firsts]
     due = dice.choice((None, *_ages(rules))) if firsts[0].state == "completed" else None
@@ -357,7 +358,7 @@ def _there(number: int, dice: random.Random, *, rules: Rules, meant: Meant | Non
     trouble = dice.choice(TROUBLES) if dice.random() < 0.08 else ""
     made = dice.choice((None, None, None, *_moments(rules), *_moments(rules), *_days(rules)))
     allowed = (rules.tolerance or {}).get(currency, 0)
-    apart = (0,) * 12 + (
+    apart: tuple[int, ...] = (0,) * 12 + (
         1,
         -1,
         allowed,
@@ -368,6 +369,8 @@ def _there(number: int, dice: random.Random, *, rules: Rules, meant: Meant | Non
         -amount,
         -2 * amount,
     )
+    if rules.source:
+        apart += (allowed, -allowed) * 2
     return There(
         number,
         amount + dice.choice(apart),
@@ -400,8 +403,8 @@ def _row(number: int, dice: random.Random, *, rules: Rules, order: Order) -> Row
     if dice.random() < 0.06:
         currency = dice.choice(tuple(DECIMALS))
     allowed = (rules.tolerance or {}).get(currency, 0)
-    apart = (0,) * 14 + (1, -1, allowed, -allowed, allowed + 1, -allowed - 1, -2 * amount)
-    ages = [NOW - rules.grace, NOW - rules.grace + TICK]
+    apart = (0,) * 4 + (1, -1, allowed, -allowed, allowed + 1, -allowed - 1, -2 * amount)
+    ages = [NOW - rules.grace, NOW - rules.grace + TICK, (NOW - rules.grace).date()]
     dated = dice.choice((None, *_moments(rules), *_moments(rules), *ages, *_days(rules), NOW.date()))
     return Row(
         number,

@@ -5,6 +5,7 @@
 from types import ModuleType
 
 from reconcile import comparing, marking, tying
+from reconcile.sources import comparing as source
 
 Fault = tuple[ModuleType, str, str, str]
 """Where a statement stands, its name, what is taken out of it, and what stands there instead."""
@@ -45,5 +46,31 @@ FAULTS: list[Fault] = [
     (tying, "SUM_UP", "count(*) AS items", "count(amount) AS items"),
     (tying, "SUM_UP", "OR d.standing = ANY(%(live)s)", "OR true"),
     (tying, "COUNT_PAIRS", "count(DISTINCT d.reference)", "count(d.reference)"),
+    (source, "LINK", "s.occurred_at > clock.grace_from", "s.occurred_at >= clock.grace_from"),
+    (source, "LINK", "(s.occurred_on + 1)", "(s.occurred_on + 0)"),
+    (source, "LINK", "AT TIME ZONE %(zone)s", "AT TIME ZONE 'UTC'"),
+    (source, "LINK", "first.key = s.reference", "first.key = s.reference AND first.state <> 'failed'"),
+    (source, "PLACE", "s.occurred_at < %(window_to)s", "s.occurred_at <= %(window_to)s"),
+    (source, "PLACE", "together ORDER BY s.readable DESC, s.standing = ANY(%(live)s) DESC", "together ORDER BY s.standing = ANY(%(live)s) DESC"),
+    (source, "PLACE", "s.readable DESC, s.standing = ANY(%(live)s) DESC,", "s.readable DESC,"),
+    (source, "PLACE", "AND d.operation_id IS NULL AND r.operation_id IS NULL", "AND false"),
+    (source, "PLACE", "WHEN NOT p.in_window AND p.line_id IS NULL THEN", "WHEN NOT p.in_window THEN"),
+    (source, "PLACE", "WHEN NOT p.live THEN '{OUT_OF_SCOPE}'", ""),
+    (source, "PLACE", "WHEN p.place > 1 OR p.apart THEN '{AMBIGUOUS}'", "WHEN p.apart THEN '{AMBIGUOUS}'"),
+    (source, "PLACE", "WHEN p.operation_id IS NOT NULL THEN '{OUT_OF_SCOPE}'", ""),
+    (source, "PLACE", "WHEN p.fresh THEN '{IN_FLIGHT}'", ""),
+    (source, "PLACE", "WHEN p.live AND p.apart THEN %(untold)s", "WHEN false THEN %(untold)s"),
+    (source, "COMPARE", "WHEN NOT b.live AND b.state = '{failed}' THEN", "WHEN NOT b.live THEN"),
+    (source, "COMPARE", "WHEN b.fresh THEN '{IN_FLIGHT}'", ""),
+    (source, "COMPARE", "l.fresh OR l.occurred_at >= %(source_as_of)s", "l.fresh"),
+    (source, "COMPARE", "WHEN NOT b.readable THEN '{UNREADABLE}'", ""),
+    (source, "COMPARE", "WHEN b.why <> '' THEN '{AMBIGUOUS}'", ""),
+    (source, "COMPARE", "WHEN NOT b.live THEN '{STATUS_DIFFERS}'", ""),
+    (source, "COMPARE", "b.source_currency <> b.currency", "false"),
+    (source, "COMPARE", "greatest(l.amount, d.amount)", "l.amount"),
+    (source, "COMPARE", "least(l.amount, d.amount)", "d.amount"),
+    (source, "COMPARE", "b.most - b.source_amount > b.allowed", "b.most - b.source_amount >= b.allowed AND b.most <> b.source_amount"),
+    (tying, "OF_THE_SOURCE", "OR s.standing = ANY(%(live)s)", "OR true"),
+    (tying, "COUNT_ROWS", "GROUP BY coalesce(s.operation_id::text, 'of ' || s.reference)", "GROUP BY s.id"),
 ]
 # fmt: on
