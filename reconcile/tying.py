@@ -104,14 +104,12 @@ SELECT count(*) FROM (
     WHERE s.run_id = %(run)s AND s.side = 'source' AND s.reference <> ''
     GROUP BY coalesce(s.operation_id::text, 'of ' || s.reference)
 ) AS told
-WHERE EXISTS (
-    SELECT FROM reconcile_record AS l
-    WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id = told.operation_id
-) OR EXISTS (
-    SELECT FROM reconcile_record AS d
-    WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.reference = told.reference
-        AND told.operation_id IS NULL AND d.operation_id IS NULL AND d.item_class = %(unexpected)s
-)
+LEFT JOIN reconcile_record AS l
+    ON l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id = told.operation_id
+LEFT JOIN reconcile_record AS d
+    ON d.run_id = %(run)s AND d.side = 'destination' AND d.item_class = %(unexpected)s
+    AND d.operation_id IS NULL AND told.operation_id IS NULL AND d.reference = told.reference
+WHERE l.id IS NOT NULL OR d.id IS NOT NULL
 """
 
 

@@ -102,8 +102,9 @@ WITH beside AS (
     WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.item_class IN ('{MATCHED}', '{MISSING}')
 ), told AS (
     SELECT b.id, CASE
-        WHEN b.item_class = '{MISSING}'
-            THEN CASE WHEN NOT b.live AND b.state = '{failed}' THEN '{OUT_OF_SCOPE}' ELSE '{MISSING}' END
+        WHEN b.item_class = '{MISSING}' THEN CASE
+            WHEN b.readable AND NOT b.live AND b.state = '{failed}' THEN '{OUT_OF_SCOPE}'
+            ELSE '{MISSING}' END
         WHEN b.row_id IS NULL THEN CASE
             WHEN NOT b.has_to_be THEN '{MATCHED}'
             WHEN b.fresh THEN '{IN_FLIGHT}'

@@ -275,6 +275,10 @@ def test_the_shop_beside_it_lists_and_counts_its_orders(sandbox: Sandbox) -> Non
     for wrong in ({}, old | {"total": 10}, old | {"currency": "rand"}, old | {"placed_at": "2026-11-01"}):
         assert sandbox.call("POST", "/orders", body=wrong).status == 400
     assert sandbox.call("DELETE", "/orders").status == 405
+    with closing(sqlite3.connect(sandbox.file)) as books:
+        assert books.execute("SELECT count(*) FROM deliveries").fetchone() == (0,), (
+            "the books were sent nothing"
+        )
 
 
 def test_a_kill_loses_nothing_that_was_answered(sandbox: Sandbox) -> None:

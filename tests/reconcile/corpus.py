@@ -189,6 +189,10 @@ SOURCED_ALONE: dict[str, Callable[[Ground], Sided]] = {
     "cancelled, and did not happen": lambda on: (
         _meant(on, state="failed"), None, [replace(on.row, cancelled=True)], ""
     ),
+    "cancelled in a row that cannot be read": lambda on: (
+        _meant(on, state="failed"), None, [replace(on.row, cancelled=True, trouble="currency")],
+        "missing_at_destination",
+    ),
     "cancelled, done, and gone": lambda on: (
         on.meant, None, [replace(on.row, cancelled=True)], "missing_at_destination"
     ),

@@ -60,7 +60,7 @@ FAULTS: list[Fault] = [
     (source, "PLACE", "WHEN p.operation_id IS NOT NULL THEN '{OUT_OF_SCOPE}'", ""),
     (source, "PLACE", "WHEN p.fresh THEN '{IN_FLIGHT}'", ""),
     (source, "PLACE", "WHEN p.live AND p.apart THEN %(untold)s", "WHEN false THEN %(untold)s"),
-    (source, "COMPARE", "WHEN NOT b.live AND b.state = '{failed}' THEN", "WHEN NOT b.live THEN"),
+    (source, "COMPARE", "WHEN b.readable AND NOT b.live AND b.state = '{failed}' THEN", "WHEN b.readable AND NOT b.live THEN"),
     (source, "COMPARE", "WHEN b.fresh THEN '{IN_FLIGHT}'", ""),
     (source, "COMPARE", "l.fresh OR l.occurred_at >= %(source_as_of)s", "l.fresh"),
     (source, "COMPARE", "WHEN NOT b.readable THEN '{UNREADABLE}'", ""),
