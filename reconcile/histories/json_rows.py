@@ -8,6 +8,8 @@ from typing import Any, NoReturn, TextIO
 ITEM_MAX = 8 * 2**20
 CHUNK = 2**16
 DIGITS_MAX = 100
+POWER_MAX = 400
+"""Of ten; what programs reckon with ends at 308 (IEEE 754, binary64)."""
 LISTS = ("data", "dag_runs", "value", "scenarioLogs")
 """Under which name a platform's object holds its runs."""
 
@@ -134,6 +136,16 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _decimal(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        number = None
+    if number is None or (number and abs(number.adjusted()) > POWER_MAX):
+        raise ValueError(f"{text[:40]} is beyond any number that is exported")
+    return number
+
+
 DECODER = json.JSONDecoder(
-    object_pairs_hook=_members, parse_int=_whole, parse_float=Decimal, parse_constant=_no_number, strict=True
+    object_pairs_hook=_members, parse_int=_whole, parse_float=_decimal, parse_constant=_no_number, strict=True
 )

@@ -65,6 +65,11 @@ def made(maker: Maker[Made], source: IO[bytes]) -> Iterator[Made]:
         raise NoXml(f"line {error.getLineNumber()}: {error.getMessage()}") from None
     except DefusedXmlException:
         raise NoXml("it declares entities, which are not expanded here") from None
+    except NoXml:
+        raise
+    except (LookupError, ValueError) as error:  # of an encoding that the parser does not know, or a maker
+        remedy = ": export it as UTF-8" if "encoding" in str(error) else ""
+        raise NoXml(f"{str(error)[:100]}{remedy}") from None
 
 
 Part = tuple[str, Element]

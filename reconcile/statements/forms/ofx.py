@@ -1,14 +1,15 @@
 """OFX 1 (SGML) and 2 (XML): the entries of bank and card statements, signed as they are written.
 
-Tags are told apart by the standard library's parser, which expands and fetches nothing. OFX 2.3, chapter 11.
+Only what is written as a tag of OFX is one; all else is text. Where a bank does not escape what payers write,
+HTML's scripts and comments would hide entries. OFX 2.3, chapters 2 and 11.
 """
 
 import re
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
-from html.parser import HTMLParser
-from typing import NamedTuple
+from html import unescape
+from typing import IO, NamedTuple
 
 from reconcile.histories.files import FileRefused
 from reconcile.statements.forms.bank import Entry, laid_out
@@ -23,6 +24,11 @@ DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?:\d{0,6}(?:\.\d{3})?)?(?:\[.*\])?")
 WESTERN = re.compile(
     r"^CHARSET\s*:\s*1252|encoding=.(?:iso-8859-1|windows-1252)", re.IGNORECASE | re.MULTILINE
 )
+TAG = re.compile(r"(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9._]{0,63})\s*(?P<empty>/?)>")
+"""A tag behind its <. OFX has no attributes."""
+CDATA = "![CDATA["
+APART_ENDS = {"!--": "-->", CDATA: "]]>"}
+APART = re.compile("|".join(map(re.escape, APART_ENDS)))
 WHOLE = frozenset(("stmttrn", "stmtrs", "ccstmtrs", "invstmtrs"))
 """What is told once its end has come."""
 
@@ -61,31 +67,56 @@ def _encoding(file: File) -> str:
     return file.encoding()
 
 
-class _Tags(HTMLParser):
+class _Tags:
     """Keeps what stands behind each tag; a tag without an end of its own ends with the next."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, xml: bool, line: int) -> None:
+        """Begin behind the head; OFX 1 is no XML, and has text where that has comments."""
+        self.xml, self.line = xml, line
         self.made: list[_Told] = []
         self.open: list[_Told] = []
         self.tag = self.around = self.text = ""
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Begin an element."""
+    def take(self, part: str) -> None:
+        """Take what stands from one < to before the next, without it; ValueError where it is no OFX."""
+        if tag := TAG.match(part):
+            name = tag["name"].lower()
+            if not tag["end"]:
+                self._begin(name)
+            if tag["end"] or tag["empty"]:
+                self._end(name)
+            self._read(unescape(part[tag.end() :][:VALUE_MAX]))
+        elif apart := APART.match(part):
+            self._aside(apart[0], *part[apart.end() :].partition(APART_ENDS[apart[0]]))
+        else:
+            self._read("<" + unescape(part[:VALUE_MAX]))
+        self.line += part.count("\n")
+
+    def _aside(self, sign: str, inside: str, ended: str, rest: str) -> None:
+        """Read what XML sets apart: a section as the text that it is, a comment not at all."""
+        if not self.xml:
+            self._read(unescape(f"<{sign}{inside[:VALUE_MAX]}{ended}"))
+        elif not ended:
+            raise ValueError(f"within <{sign} stands a tag, and whether it counts cannot be told")
+        elif sign == CDATA:
+            self._read(inside)
+        self._read(unescape(rest[:VALUE_MAX]))
+
+    def _read(self, data: str) -> None:
+        if self.tag and len(self.text) < VALUE_MAX:
+            self.text += data[:VALUE_MAX]
+
+    def _begin(self, tag: str) -> None:
         self._keep()
-        self.tag, self.text = tag, ""
+        self.tag = tag
         if tag in WHOLE:
+            if any(told.name == tag for told in self.open):
+                raise ValueError(f"{tag.upper()} begins within another")
             self.open.append(_Told(tag, {}))
         elif tag in ("currency", "origcurrency"):
             self.around = tag
 
-    def handle_data(self, data: str) -> None:
-        """Read what stands behind a tag."""
-        if len(self.text) < VALUE_MAX:
-            self.text += data
-
-    def handle_endtag(self, tag: str) -> None:
-        """End an element."""
+    def _end(self, tag: str) -> None:
         self._keep()
         if tag == self.around:
             self.around = ""
@@ -105,19 +136,31 @@ class _Tags(HTMLParser):
 
 
 def _told(file: File, encoding: str) -> Iterator[_Told]:
-    tags = _Tags()
     with file.text(encoding) as text:
+        parts = _parts(text)
+        head = next(parts)
+        tags = _Tags(xml="OFXHEADER" not in head.upper(), line=1 + head.count("\n"))
         try:
-            while piece := text.read(PIECE):
-                tags.feed(piece)
+            for part in parts:
+                tags.take(part)
                 yield from tags.made
                 tags.made.clear()
-            tags.close()
-            yield from tags.made
         except ValueError as error:
-            raise FileRefused(f"Line {tags.getpos()[0]} of {file.name} is no OFX: {error}.") from None
+            raise FileRefused(f"Line {tags.line} of {file.name} is no OFX: {error}.") from None
     if tags.open:
         raise FileRefused(f"{file.name} ends within {tags.open[-1].name.upper()}: it is not whole.")
+
+
+def _parts(text: IO[str]) -> Iterator[str]:
+    """Split a text at each <, as it is read."""
+    held: list[str] = []
+    while piece := text.read(PIECE):
+        first, *others = piece.split("<")
+        held.append(first)
+        for other in others:
+            yield "".join(held)
+            held = [other]
+    yield "".join(held)
 
 
 def _entries(file: File, encoding: str) -> Iterator[Entry]:

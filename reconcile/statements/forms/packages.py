@@ -45,6 +45,8 @@ BROKEN = (
 """What a workbook that is none, or that says what no workbook says, makes the library raise."""
 OWN_FORMATS_FROM = 164
 """Below stand the formats that every spreadsheet has."""
+FORMAT_MAX = 255
+"""No spreadsheet writes a longer format; each number would be padded to it."""
 
 warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")  # of styles and extensions
 
@@ -83,7 +85,7 @@ class Package:
         """Return how many digits a number is shown with at least, where its format is noughts alone."""
         number = self.book._cell_styles[style].numFmtId - OWN_FORMATS_FROM
         form = self.book._number_formats[number] if number >= 0 else ""
-        return len(form) if len(form) > 1 and not form.strip("0") else 0
+        return len(form) if 1 < len(form) <= FORMAT_MAX and not form.strip("0") else 0
 
 
 @contextmanager

@@ -10,7 +10,9 @@ from xml.sax.xmlreader import AttributesImpl
 
 from openpyxl.utils import column_index_from_string
 
-from reconcile.statements.forms.markup import Maker
+from reconcile.statements.forms.markup import Maker, NoXml
+
+ROWS_MAX = 2**20
 
 
 class Kept(NamedTuple):
@@ -96,6 +98,8 @@ class Rows(Maker[SheetRow]):
     def row(self, attrs: AttributesImpl) -> None:
         """Begin a row."""
         self.number = int(attrs["r"]) if "r" in attrs else self.number + 1
+        if not 1 <= self.number <= ROWS_MAX:
+            raise NoXml(f"it has a row {self.number}, and a sheet has {ROWS_MAX} at most")
         self.hidden = attrs.get("hidden") in ("1", "true")
         self.cells, self.column = [], 0
 
