@@ -13,8 +13,9 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar, Self, TypeVar
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Max
+from psycopg.errors import SerializationFailure
 
 from ledger.destinations import listing
 from ledger.destinations.connectors.base import IncompletePull, Place
@@ -33,6 +34,8 @@ T = TypeVar("T")
 MARGIN = timedelta(days=1)
 """The list is asked for from this long before the window: clocks differ, and records change late."""
 BY_REFERENCE: Mapping[str, str] = {}
+SNAPSHOTS = 5
+"""So often the ledger is copied anew before the run is given up."""
 PROVED, NOT_PROVED = "proved", "not proved"
 """Whether something counted a side beside its own rows."""
 NO_REFERENCE = "It carries no reference of ours."
@@ -285,7 +288,21 @@ def unreadable(wrong: Mapping[str, str], blank: Iterable[str]) -> str:
 
 
 def stage_ledger(run: Run) -> None:
-    """Copy the window's operations, and total them another way, in one snapshot of the database."""
+    """Copy the window's operations, and total them another way, in one snapshot of the database.
+
+    It is taken again where a row that this writes has changed since, as the run's own when it is nudged.
+    """
+    for left in reversed(range(SNAPSHOTS)):
+        try:
+            _stage_ledger(run)
+        except OperationalError as error:
+            if not left or not isinstance(error.__cause__, SerializationFailure):
+                raise
+        else:
+            return
+
+
+def _stage_ledger(run: Run) -> None:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")

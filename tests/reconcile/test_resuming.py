@@ -11,11 +11,12 @@ import os
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, connections
 from django_q.models import OrmQ
 
 from ledger.models import Case, Lookup, TieoutNow
@@ -312,3 +313,38 @@ def test_what_stopped_is_gone_on_with_before_another_window_is_run(listed: Books
     assert (run.first_day, run.last_day) == days
     stopped.refresh_from_db()
     assert (stopped.state, run.state) == ("done", "done")
+
+
+CHANGED_SINCE = """
+CREATE SEQUENCE refusals;
+GRANT USAGE ON SEQUENCE refusals TO PUBLIC;
+CREATE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF nextval('refusals') <= {times} THEN
+        RAISE EXCEPTION 'could not serialize access' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER refuses AFTER INSERT ON reconcile_record
+    FOR EACH STATEMENT WHEN (current_setting('transaction_isolation') = 'repeatable read')
+    EXECUTE FUNCTION refuses()
+"""
+NO_MORE = ("DROP TRIGGER refuses ON reconcile_record", "DROP FUNCTION refuses()", "DROP SEQUENCE refusals")
+
+
+@pytest.mark.parametrize(("times", "state"), [(4, "done"), (5, "failed")])
+def test_a_row_that_changes_beneath_its_snapshot_has_the_ledger_copied_anew(
+    listed: Books, database: Database, times: int, state: str
+) -> None:
+    """A worker that was told of a run in that very moment ended it for good."""
+    listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
+    HELD.pages = [[record(1, key=key_of("1"))]]
+    database.as_owner(CHANGED_SINCE.format(times=times))
+    try:
+        with suppress(OperationalError):
+            listed.run()
+    finally:
+        database.as_owner(*NO_MORE)
+    run = Run.objects.get()
+    assert run.state == state
+    assert run.classes.get("matched", {}).get("count", 0) == (state == "done")
