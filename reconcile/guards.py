@@ -141,3 +141,40 @@ DROP TRIGGER finding_compared ON reconcile_finding;
 DROP TRIGGER decision_of_done ON reconcile_decision;
 DROP FUNCTION reconcile_run_walks(), reconcile_finding_compared(), reconcile_decision_of_done();
 """
+
+LINES_STAY = """
+-- What a run has staged is written while it is at work, and stays with its end, for whoever decides about it
+-- later. It goes once a later run of its plan is done. Asked once a statement: lines come by the million.
+CREATE FUNCTION reconcile_record_stays() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM (SELECT DISTINCT run_id FROM changed) AS c JOIN reconcile_run AS r ON r.id = c.run_id
+        WHERE r.state <> 'running' AND (TG_OP <> 'DELETE' OR (r.state = 'done' AND NOT EXISTS (
+            SELECT FROM reconcile_run AS later
+            WHERE later.plan_id = r.plan_id AND later.state = 'done' AND later.id > r.id
+        )))
+    ) THEN
+        RAISE EXCEPTION 'what a run has staged stays with its end' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER record_comes AFTER INSERT ON reconcile_record REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION reconcile_record_stays();
+CREATE TRIGGER record_same AFTER UPDATE ON reconcile_record REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION reconcile_record_stays();
+CREATE TRIGGER record_goes AFTER DELETE ON reconcile_record REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION reconcile_record_stays();
+CREATE TRIGGER record_of_its_run BEFORE UPDATE OF run_id ON reconcile_record FOR EACH ROW
+    WHEN (OLD.run_id IS DISTINCT FROM NEW.run_id) EXECUTE FUNCTION ledger_refuse();
+CREATE TRIGGER record_no_truncate BEFORE TRUNCATE ON reconcile_record
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+"""
+LINES_GO = """
+DROP TRIGGER record_comes ON reconcile_record;
+DROP TRIGGER record_same ON reconcile_record;
+DROP TRIGGER record_goes ON reconcile_record;
+DROP TRIGGER record_of_its_run ON reconcile_record;
+DROP TRIGGER record_no_truncate ON reconcile_record;
+DROP FUNCTION reconcile_record_stays();
+"""

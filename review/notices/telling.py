@@ -9,14 +9,16 @@ from django.core.mail import EmailMessage
 from django.urls import reverse
 
 from ledger.destinations.connectors.base import ConfigurationError, refuse_open_transaction, secret
-from ledger.models import Team
+from ledger.models import Event, Team
 from ledger.webhooks import posting
 from reconcile import letters
+from reconcile.models import Plan
 from review.models import Message
 from review.notices import attaching
 
 CLOSED = "Their account is closed."
 NO_ADDRESS = "They have no address any more."
+NO_RECIPIENT = "Their plan no longer names this address."
 NO_TEAM = "The team has no chat any more."
 NO_MAIL = "There is no mail server: SMTP_HOST is not set."
 
@@ -60,6 +62,8 @@ def _report(message: Message) -> Told:
     """Mail what a run came to; where no mail goes out at all, nobody waits for it."""
     if not settings.MAIL:
         return Told(NO_MAIL, gone=True)
+    if not _is_recipient(message):
+        return Told(NO_RECIPIENT, gone=True)
     if message.run is None:
         said = letters.Letter(message.lines[0][0], text(message).splitlines())
     else:
@@ -74,6 +78,17 @@ def _report(message: Message) -> Told:
     if attached is not None:
         letter.attach(*attached)
     return _sent(letter)
+
+
+def _is_recipient(message: Message) -> bool:
+    """Say whether the plan that a message tells of still names its address: it may have waited for long."""
+    if message.run is not None:
+        plans = Plan.objects.filter(pk=message.run.plan_id)
+    else:
+        event = Event.objects.get(pk=message.about.removeprefix("event "))
+        plans = Plan.objects.filter(name=event.data["plan"])
+    named = {one.lower() for plan in plans for one in plan.recipients}
+    return message.address.lower() in named
 
 
 def _sent(letter: EmailMessage) -> Told:

@@ -207,16 +207,48 @@ def test_the_database_keeps_what_was_expected(listed: Books, clock: Clock) -> No
                 cursor.execute(statement)
 
 
+def test_nobody_silences_what_is_expected_by_writing_it_down_otherwise(listed: Books, clock: Clock) -> None:
+    """Settled ahead, a run would never be missed; behind one of the year 9998, none would be written."""
+    settle = "UPDATE reconcile_expectedrun SET settled_at = {}"
+    insert = (
+        "INSERT INTO reconcile_expectedrun (plan_id, due_at, report_by, settled_at)"
+        " SELECT id, {at}, {at} + interval '1 hour', {settled} FROM reconcile_plan"
+    )
+
+    def refused(statement: str, words: str, *first: str) -> None:
+        with connection.cursor() as cursor, pytest.raises(DatabaseError, match=words), transaction.atomic():
+            cursor.execute("; ".join((*first, statement)))
+
+    def inserted(at: str, *first: str, settled: str = "NULL") -> None:
+        refused(insert.format(at=at, settled=settled), "in their turn, one of them ahead", *first)
+
+    gone = "DELETE FROM reconcile_expectedrun"
+    for at in ("tieout_now()", "timestamptz '2000-01-01'"):
+        refused(settle.format(at), "settled once its time has come")
+    for at in ("tieout_now() + interval '2 days'", "tieout_now() - interval '2 days'"):
+        inserted(at)
+    inserted("timestamptz '9998-01-01'", gone)
+    inserted("(SELECT changed_at FROM reconcile_plan)", gone)
+    clock.set(FRIDAY)
+    for at in ("tieout_now() + interval '1 s'", "due_at - interval '1 s'"):
+        refused(settle.format(at), "settled once its time has come")
+    inserted("tieout_now() - interval '1 hour'")
+    inserted("tieout_now() + interval '1 day'", settled="tieout_now()")
+    with connection.cursor() as cursor:
+        cursor.execute(insert.format(at="tieout_now() + interval '1 day'", settled="NULL"))
+        cursor.execute(settle.format("tieout_now()") + " WHERE due_at <= tieout_now()")
+
+
 def test_many_that_sweep_at_once_write_each_time_once_and_tell_of_it_once(
     listed: Books, clock: Clock
 ) -> None:
-    clock.set(FRIDAY + 6 * DAY)
+    clock.set(FRIDAY + 6 * DAY + timedelta(hours=1))
 
     written: list[int] = []
 
     def sweep() -> None:
         written.append(actions.foresee(listed.plan.pk))
-        actions.tell(database_now() + timedelta(hours=1), busy=False)
+        actions.tell(database_now(), busy=False)
         connection.close()
 
     threads = [Thread(target=sweep) for _ in range(4)]

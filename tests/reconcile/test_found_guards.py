@@ -11,10 +11,11 @@ from django.db import DatabaseError, connection, transaction
 
 from ledger.models import database_now
 from ledger.rules.errors import NotNow
+from reconcile import leasing
 from reconcile.actions import start
 from reconcile.differences import actions, looking
 from reconcile.differences.models import Decision, Way
-from reconcile.models import Finding, Run
+from reconcile.models import Finding, Record, Run
 from reconcile.running import execute, window
 from tests.databases import Database
 from tests.people import person
@@ -108,6 +109,35 @@ def test_nothing_of_what_was_found_is_rewritten_or_removed(listed: Books) -> Non
     refused("only grows", partial(run_sql, "DELETE FROM reconcile_run WHERE id = %s", run.pk))
     refused("only grows|permission denied", partial(run_sql, "TRUNCATE reconcile_finding CASCADE"))
     assert list(run.findings.order_by("pk").values_list("pk", flat=True)) == [large.pk, small.pk]
+
+
+def test_what_a_run_has_staged_stays_until_a_later_one_is_done(listed: Books) -> None:
+    found(listed)
+    kept = list(Record.objects.order_by("pk").values())
+    columns = [one.column for one in Record._meta.concrete_fields if one.column not in ("id", "number")]
+    added = (
+        f"INSERT INTO reconcile_record (number, {', '.join(columns)})"
+        f" SELECT number + 1000, {', '.join(columns)} FROM reconcile_record"
+    )
+    for statement in (
+        "UPDATE reconcile_record SET amount = 1",
+        "UPDATE reconcile_record SET item_class = NULL",
+        "DELETE FROM reconcile_record",
+        "DELETE FROM reconcile_record WHERE number = 1",
+        added,
+    ):
+        refused("stays with its end", partial(run_sql, statement))
+    refused("only grows|permission denied", partial(run_sql, "TRUNCATE reconcile_record CASCADE"))
+    begins, ends = window(listed.plan, None, None)
+    begun = start(listed.plan, window_from=begins, window_to=ends, actor="ann")
+    refused("only grows", partial(run_sql, "UPDATE reconcile_record SET run_id = %s", begun.pk))
+    refused("stays with its end", partial(run_sql, "DELETE FROM reconcile_record"))
+    assert list(Record.objects.order_by("pk").values()) == kept
+    execute(begun)
+    assert set(Record.objects.values_list("run_id", flat=True)) == {begun.pk}, "what is earlier goes with it"
+    leasing.stop(start(listed.plan, window_from=begins, window_to=ends, actor="ann"), "Not so.")
+    listed.run(keep=False)
+    assert set(Record.objects.values_list("run_id", flat=True)) == {begun.pk}
 
 
 def test_later_runs_move_what_they_may_and_dry_runs_leave_nothing(listed: Books) -> None:

@@ -8,6 +8,7 @@
 | the server took it, and its answer was lost | it comes again, with the same Message-ID                     |
 | the worker is killed while it sends         | the same, from the next worker                               |
 | there is no mail server                     | nothing waits, and doctor says so                            |
+| somebody is taken out of the plan meanwhile | they get nothing of what still waits for them                |
 | what was due has not started, or is late    | one message for each address, however often a sweep comes by |
 """
 
@@ -213,6 +214,26 @@ def test_recipients_are_mailed_once_of_what_has_not_started_or_is_late(
     assert [" ".join(letter["Subject"].split()) for letter in post.got[1:]] == [
         "Tieout: invoices, due 2026-12-01 06:15 SAST: not done in time"
     ]
+
+
+def test_who_was_taken_out_of_the_plan_meanwhile_is_mailed_nothing(
+    clock: Clock, tmp_path: Path, post: Post
+) -> None:
+    friday = datetime(2026, 11, 27, 4, 15, tzinfo=UTC)
+    clock.set(friday - timedelta(hours=1))
+    books = Books.configured(tmp_path, performed_by="caller")
+    HELD.pages = [[]]
+    left, stays, comes = "left@example.com", "Stays@Example.com", "comes@example.com"
+    Plan.objects.update(recipients=[left, stays])
+    books.run()
+    clock.set(friday + timedelta(days=3))
+    scheduling.sweep()
+    assert Message.objects.filter(state="waiting").values("address", "run").distinct().count() == 4
+    Plan.objects.update(recipients=[stays, comes])
+    sweep()
+    assert post.to == [stays.lower()] * 2
+    gone = Message.objects.filter(address=left).values_list("state", "words")
+    assert list(gone) == [("dropped", "Their plan no longer names this address.")] * 2
 
 
 def files(letter: Letter) -> list[str]:
