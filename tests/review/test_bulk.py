@@ -212,6 +212,15 @@ def test_a_surprise_stops_it_before_anything_is_sent_and_cancelling_calls_back(
     assert (second.status, second.why) == ("stopped", "ann may no longer do this.")
 
 
+def test_what_its_check_completes_is_verified_and_not_sent(durban: Durban, sandbox: Sandbox) -> None:
+    there, absent = lost(durban, 2, 3)
+    written(sandbox, there.key)
+    bulk = started(frozen(Action.SEND_AGAIN, there, absent))
+    assert on(bulk, durban) == {"verified": 1, "": 1} and bulk.status == "running"
+    assert bulk.items.get(outcome="verified").why == "It is there: nothing was sent."
+    assert Permit.objects.get().operation == absent
+
+
 def test_a_check_that_surprises_is_said_once_and_so_is_an_error_that_nobody_foresaw(
     durban: Durban, sandbox: Sandbox
 ) -> None:
