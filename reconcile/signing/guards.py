@@ -168,3 +168,8 @@ CREATE OR REPLACE FUNCTION reconcile_unsignable(run bigint) RETURNS text LANGUAG
     FROM reconcile_run AS r WHERE r.id = run
 $$;
 """
+
+SIGNABLE_OF_EITHER_DAY = SIGNABLE.replace(
+    "r.last_day IS NOT NULL", "(r.first_day IS NOT NULL OR r.last_day IS NOT NULL)"
+)
+"""The same, also of days that were asked for with their first or their last one alone."""

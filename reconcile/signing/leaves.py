@@ -40,7 +40,7 @@ def why_unsignable(run: Run) -> str:
 
 def _why_days_not_closed(run: Run) -> str:
     """Say why days that were asked for, such as a month, are not signed yet."""
-    if run.last_day is None:
+    if run.first_day is None and run.last_day is None:
         return ""
     if run.window_to > run.started_at:
         return "Its last day was not over when it ran: run it again over the same days once it is."

@@ -264,7 +264,7 @@ def test_a_later_run_over_other_days_does_not_stand_in_the_way(listed: Books) ->
     actions.approve(one.uid, actor="bob", reason="")
 
 
-def of_days(books: Books, first: date, last: date) -> Run:
+def of_days(books: Books, first: date | None, last: date | None) -> Run:
     start_at, to = window(books.plan, first, last)
     run = start(books.plan, window_from=start_at, window_to=to, days=(first, last), actor="bob")
     execute(run)
@@ -299,6 +299,32 @@ def test_a_month_is_signed_once_it_is_over_and_what_was_due_in_it_has_reported(
     clock.advance(timedelta(days=1))
     listed.run()
     assert SignOff.objects.get(run=month).is_signed, "what comes later does not touch it"
+
+
+def test_days_without_their_first_or_last_one_are_signed_as_days_are(listed: Books, clock: Clock) -> None:
+    """And what was due counts also where no worker has written it down: it is written down first."""
+    clock.set(datetime.fromisoformat("2027-01-26T09:00+00:00"))
+    foresee(listed.plan.pk)
+    listed.run()
+    clock.set(datetime.fromisoformat("2027-02-01T00:30+00:00"))
+    first, last = date(2027, 1, 1), date(2027, 1, 31)
+    months = [of_days(listed, *days) for days in ((first, last), (first, None), (None, last))]
+    for month in months:
+        with pytest.raises(NotNow, match="due at 2027-01-29 06:15 SAST has not reported"):
+            prepared(month)
+        with pytest.raises(REFUSED, match="last expected run did not report"):
+            inserted(month)
+    with pytest.raises(NotNow, match="Its last day was not over when it ran"):
+        prepared(of_days(listed, None, date(2027, 2, 1)))
+    listed.run()
+    assert all(signed(month).is_signed for month in months)
+
+
+def test_of_clicks_at_once_that_are_one_none_is_refused(listed: Books) -> None:
+    run, _ = listed.run()
+    click: dict[str, Any] = {"actor": "ann", "note": "", "command_id": uuid.uuid4()}
+    said = at_once(*[partial(actions.prepare, run, **click) for _ in range(4)])
+    assert said == [""] * 4 and SignOff.objects.count() == 1
 
 
 def test_nothing_is_signed_of_or_before_what_is_at_work_or_has_broken_off(listed: Books) -> None:
