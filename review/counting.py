@@ -14,17 +14,19 @@ COUNTED = 1000
 
 _COUNTS = """
 WITH RECURSIVE one AS (
-    (SELECT currency FROM review_item WHERE {seen} ORDER BY currency LIMIT 1)
+    (SELECT currency FROM review_item WHERE currency > '' ORDER BY currency LIMIT 1)
     UNION ALL
     SELECT further.currency FROM one CROSS JOIN LATERAL (
-        SELECT currency FROM review_item WHERE currency > one.currency AND {seen} ORDER BY currency LIMIT 1
+        SELECT currency FROM review_item WHERE currency > one.currency ORDER BY currency LIMIT 1
     ) AS further
 )
 SELECT
     (SELECT count(*) FROM (SELECT FROM review_item WHERE {seen} LIMIT %(most)s) AS counted),
     waits.count,
     (SELECT count(*) FROM (
-        SELECT FROM review_item WHERE (kind <> '' OR finding_id IS NOT NULL) AND {seen}
+        SELECT FROM review_item WHERE kind > '' AND {seen}
+        UNION ALL
+        SELECT FROM review_item WHERE kind = '' AND operation_id IS NULL AND case_id IS NULL AND {seen}
         LIMIT %(most)s
     ) AS counted),
     (SELECT count(*) FROM (
@@ -39,7 +41,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM review_item WHERE rests_s > %(now_s)s AND {seen} LIMIT %(most)s
     ) AS counted),
-    (SELECT array_agg(currency) FROM one WHERE currency <> ''),
+    (SELECT array_agg(currency) FROM one WHERE {used}),
     waits.currencies,
     (SELECT count(*) FROM (
         SELECT FROM ledger_case
@@ -54,9 +56,12 @@ FROM (
 """
 
 
-_ALL = {"seen": "TRUE", "repeated": "TRUE"}
+_ALL = {"seen": "TRUE", "used": "TRUE", "repeated": "TRUE"}
 _SOME = {
     "seen": "operation_type_id = ANY(%(types)s)",
+    # Asked of each currency by itself: whoever steps over others' items reads them all.
+    "used": "(SELECT TRUE FROM review_item AS own WHERE own.currency = one.currency"
+    " AND own.operation_type_id = ANY(%(types)s) LIMIT 1)",
     "repeated": "id IN (SELECT case_id FROM reconcile_repeat WHERE operation_type_id = ANY(%(types)s))",
 }
 """What is counted for who sees all, and for who sees some legal entities."""

@@ -106,6 +106,24 @@ def test_their_own_entity_is_whole_and_costs_two_queries_more(durban: stories.Du
     assert bill.cases.get().assignee == "kim"
 
 
+def test_tabs_count_and_currencies_offer_what_one_sees(durban: stories.Durban) -> None:
+    durban.every_state()
+    billed(durban, 7)
+    limited("kim", CAPE)
+    limited("dan", DURBAN)
+    tab = r'<li><a href="(/queue/[^"]*)"[^>]*>[^<]+ <span class="n">(\d+)</span>'
+    counted = {}
+    for name in ("kim", "dan", "bob"):
+        tabs = re.findall(tab, read(name, "/queue/"))
+        counted[name] = [int(count) for _, count in tabs]
+        for address, count in tabs:
+            assert read(name, html.unescape(address)).count('class="q-key"') == int(count), (name, address)
+    own = zip(counted["kim"], counted["dan"], strict=True)
+    assert [sum(both) for both in own] == counted["bob"] and max(counted["kim"]) == 1
+    for name, codes in {"kim": {"EUR"}, "bob": {"EUR", "ZAR"}}.items():
+        assert {code for code in codes | {"ZAR"} if f'value="{code}"' in read(name, "/queue/")} == codes
+
+
 def test_what_is_overdue_is_told_by_list_and_apart_from_proposals(durban: stories.Durban) -> None:
     """A later one, which they may not know of, takes no notice of theirs away, and counts for nobody."""
     limited("bob", DURBAN)

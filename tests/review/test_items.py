@@ -22,10 +22,11 @@ from django.db import IntegrityError, connection, transaction
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from ledger import actions
+from ledger import actions, sight
 from ledger.models import Case, Operation, database_now
 from ledger.rules.states import Outcome, State
 from review import ranked
+from review.counting import counts
 from review.cursors import Cursor
 from review.filters import VIEWS, Filter, Reader
 from review.models import Item
@@ -145,6 +146,25 @@ def test_shells_are_read_off_their_index_without_the_rows(durban: stories.Durban
         plan = "\n".join(row for (row,) in cursor.fetchall())
     assert plan.count("Index Only Scan using item_by_rank on review_item laid") == 1, plan
     assert "Seq Scan" not in plan and "Heap Scan" not in plan, plan
+
+
+def test_tabs_of_who_sees_some_types_are_counted_without_the_rows(durban: stories.Durban) -> None:
+    fill(durban.clock.database, 700, durban.invoice.pk)
+    durban.clock.database.as_superuser(
+        "SET session_replication_role = replica",
+        "UPDATE review_item SET finding_id = 1, operation_id = NULL WHERE operation_id = 0",
+        f"UPDATE review_item SET operation_type_id = {durban.invoice.pk} WHERE finding_id = 1",
+    )
+    at, entities = durban.clock.now(), frozenset({durban.invoice.destination.entity})
+    with CaptureQueriesContext(connection) as asked, sight.limited(sight.Sight(lambda: entities)):
+        assert counts(at).views["person"] == 1, "a difference that has no case yet"
+    assert Queue(Filter(view="person"), at).items.count() == counts(at).views["person"] == 1
+    with connection.cursor() as cursor, transaction.atomic():
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
+        cursor.execute(f"EXPLAIN {asked[-1]['sql']}")
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    read = set(re.findall(r"Index Only Scan using (\w+) on review_item", plan))
+    assert read >= {"item_by_due", "item_by_kind", "item_escalated", "item_resting"}, plan
 
 
 def test_what_is_few_under_a_filter_is_sorted_and_what_is_many_is_not(
