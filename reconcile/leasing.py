@@ -13,6 +13,7 @@ from django.db import connection, models, transaction
 from django.db.models.expressions import Func
 
 from ledger.models import TieoutNow
+from ledger.models.sessions import LIVES, SINCE
 from ledger.rules.errors import Conflict
 from reconcile.models import Plan, Run, RunQuerySet
 
@@ -22,13 +23,9 @@ HOLDS_MAX = 10
 """How many processes may have had a run: one that ends its process each time would do so for ever."""
 STOPPED = "Its process stopped before it was done, {times} times."
 
-SINCE = "(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())"
-ABANDONED = """
-run.state = 'running' AND (run.lease_until <= tieout_now() OR NOT EXISTS (
-    SELECT FROM pg_stat_activity AS session
-    WHERE session.pid = run.session_pid
-        AND (session.backend_start IS NULL OR session.backend_start = run.session_since)
-))
+AT_WORK = LIVES.format(pid="run.session_pid", since="run.session_since")
+ABANDONED = f"""
+run.state = 'running' AND (run.lease_until <= tieout_now() OR NOT {AT_WORK})
 """
 # Whose row is locked is at work, in a transaction that outlasts its lease; a sweep does not wait for its end.
 LIST = """

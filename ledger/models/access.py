@@ -65,6 +65,9 @@ class Heartbeat(models.Model):
     name = models.CharField(max_length=50, unique=True)
     beat_at = models.DateTimeField()
     busy_until = models.DateTimeField()
+    busy_pid = models.IntegerField(null=True)
+    busy_since = models.DateTimeField(null=True)
+    """The database session of the worker that said so: when it is gone, nobody is busy."""
 
     def __str__(self) -> str:
         return self.name

@@ -4,13 +4,11 @@ import time
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BooleanField, ExpressionWrapper, Q
 from django_q.brokers.orm import ORM
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from ledger.models import Heartbeat, TieoutNow
-from ledger.worker.heart import QUEUE
+from ledger.worker import heart
 
 BEAT = "ledger.worker.tasks.beat"
 EVERY_S = 3.0
@@ -46,14 +44,14 @@ class Pulse:
         # A beat that went down with another cluster would come back only after an hour.
         OrmQ.objects.filter(pk=self._beat).delete()
         self._beat = None
-        self._seen, _ = _heartbeat()
+        self._seen, _ = heart.felt()
         self._asked_at = float("-inf")
         self._alive_at = time.monotonic() + START_S - SILENT_S
 
     def feel(self) -> bool:
         """Take notice of every sign of life, and send the next beat; True where the last one came back."""
         now = time.monotonic()
-        seen, busy = _heartbeat()
+        seen, busy = heart.felt()
         came_back = self._beat is not None and not OrmQ.objects.filter(pk=self._beat).exists()
         if came_back or seen != self._seen:
             self._alive_at = now
@@ -68,9 +66,3 @@ class Pulse:
             async_task(BEAT, broker=broker)
             self._beat, self._asked_at = broker.row, now
         return came_back
-
-
-def _heartbeat() -> tuple[datetime | None, bool]:
-    """Return when work last went through the queue, and whether a task says that it may be at work."""
-    busy = ExpressionWrapper(Q(busy_until__gt=TieoutNow()), output_field=BooleanField())
-    return Heartbeat.objects.filter(name=QUEUE).values_list("beat_at", busy).first() or (None, False)

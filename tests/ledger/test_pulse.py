@@ -1,13 +1,18 @@
 """Whether a cluster lives is read from a beat that ran and was acknowledged; told with a clock that obeys."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
+from django.db import InterfaceError, OperationalError, connection
 from django_q.models import OrmQ
 
 from ledger.worker import heart
 from ledger.worker.pulse import SILENT_S, START_S, Pulse
 from tests.databases import Clock, Database
+from tests.ledger.sessions import in_thread
 
 
 class Watch:
@@ -97,6 +102,32 @@ def test_a_cluster_whose_workers_are_all_busy_is_alive_until_their_deadline(
         clock.advance(61)
         watch.pass_by(SILENT_S + 1, pulse)
         assert pulse.silent
+
+
+def test_a_worker_that_was_killed_at_its_task_is_busy_no_more(pulse: Pulse, watch: Watch) -> None:
+    """It may have held the queue's lock: for the length of its task nobody would get another one."""
+    marked, killed = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with suppress(OperationalError, InterfaceError), heart.busy(1000):
+            marked.set()
+            assert killed.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        worker = in_thread(work, pool)
+        assert marked.wait(60)
+        watch.pass_by(SILENT_S + 1, pulse)
+        told = [pulse.silent]
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(busy_pid, 60000) FROM ledger_heartbeat")
+        killed.set()
+        worker.result()
+    watch.pass_by(SILENT_S + 1, pulse)
+    told.append(pulse.silent)
+    with heart.busy(60):
+        watch.pass_by(1, pulse)
+        told.append(pulse.silent)
+    assert told == [False, True, False], "busy; killed; and a shorter task of one that lives counts again"
 
 
 def test_what_a_killed_cluster_left_does_not_cut_patience_short(pulse: Pulse, watch: Watch) -> None:
