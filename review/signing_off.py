@@ -73,8 +73,7 @@ class Signature:
                 "pending", "pending", "Signed by: nobody yet", "by another person than who prepares it"
             )
             return
-        note = stamp(one.made_at) + (f" “{one.reason}”" if one.reason != actions.LOOKED else "")
-        yield Step("completed", "completed", f"Prepared by {one.maker}", note)
+        yield Step("completed", "completed", f"Prepared by {one.maker}", f"{stamp(one.made_at)}{_note(one)}")
         if one.decided_at is None:
             due = f"due by {instant(one.due_at, self.now)}"
             yield Step(
@@ -83,11 +82,23 @@ class Signature:
         else:
             yield Step("completed", "completed", f"Signed by {one.decided_by}", stamp(one.decided_at))
 
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """Say for paper who prepared and who reviewed it, and when; empty where nobody has, for a pen."""
+        one = self.standing
+        prepared = f"{one.maker}, {stamp(one.made_at)}{_note(one)}" if one else ""
+        signed = f"{one.decided_by}, {stamp(one.decided_at)}" if one and one.decided_at else ""
+        return [("Prepared by", prepared), ("Reviewed by", signed)]
+
     @cached_property
     def past(self) -> list[str]:
         """Say what else became of preparations and signatures of this run, the latest first."""
         over = (one for one in self._rows if one.answer and not one.stands)
         return [words for one in over if (words := _became(one, self.now))]
+
+
+def _note(one: SignOff) -> str:
+    return f" “{one.reason}”" if one.reason != actions.LOOKED else ""
 
 
 def _became(one: SignOff, now: datetime) -> str:

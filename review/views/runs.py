@@ -18,7 +18,7 @@ from ledger.rules.errors import TieoutError
 from reconcile import asking, exports, leasing, reports
 from reconcile.models import Finding, Plan, Run
 from reconcile.tables import Form
-from review import access, amounts, due_times, expected, wording
+from review import access, amounts, due_times, expected, mailed, wording
 from review.access import people_only
 from review.forms import ReasonForm, taken
 from review.runs import Reading, stamp, window
@@ -144,7 +144,9 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "settled": reports.settled(run),
             "signature": Signature(run, person(request), now),
         }
-    if run.state == Run.State.RUNNING:
+    if run.state != Run.State.RUNNING:
+        context |= {"mailed": mailed.of(run)}
+    else:
         context |= {
             "waits": run.pk in leasing.abandoned(),
             "may_stop": access.may(request.user, "reconcile"),

@@ -75,11 +75,22 @@ def shown(name: str = "bob") -> str:
     return plain(browser_of(name).get("/").content.decode())
 
 
+def mailed(run: Run | None = None) -> list[str]:
+    """What a run's page says of its mails: the latest run's, where none is named."""
+    run = run or Run.objects.latest("pk")
+    page = plain(browser_of("vic").get(f"/runs/{run.uid}/").content.decode())
+    assert "@example.com" not in page
+    return re.findall(r">((?:Mailed|Not mailed|It is mailed|No mail about it)[^<]*)<", page)
+
+
 def test_recipients_get_totals_and_a_link_and_nothing_else(listed: Books, post: Post) -> None:
     Plan.objects.update(recipients=[TOLD, "Finance@example.com", "cfo@example.com"])
     run, _ = listed.run()
     assert not post.got and Message.objects.count() == 2, "before any worker, and once for an address"
+    assert mailed() == ["Not mailed yet to 2 recipients: it waits for a worker."]
     assert sweep() == 2 and sweep() == 0
+    (line,) = mailed()
+    assert re.fullmatch(r"Mailed to 2 recipients, \d+ \w{3} \d{4}, \d\d:\d\d\.", line)
     assert sorted(post.to) == ["cfo@example.com", TOLD]
     letter = post.got[0]
     assert letter["Subject"] == "Tieout: invoices: Explained; 1 open difference, ZAR 1 860.00"
@@ -138,6 +149,12 @@ def test_who_is_refused_holds_nobody_up_and_is_told_of(
     post.refused = "a@example.com"
     listed.run()
     assert sweep() == 2 and [letter["To"] for letter in post.got] == [TOLD]
+    refused, words = mailed(), "The mail server refused their address with 550."
+    assert refused[0].startswith("Mailed to 1 of 2 recipients, ")
+    assert refused[1:] == [f"Not mailed yet to 1 of 2 recipients: {words} It is tried again."]
+    Message.objects.filter(state="waiting").update(state="given_up", due_at=None)
+    assert mailed()[1:] == [f"Not mailed to 1 of 2 recipients, and given up: {words}"]
+    Message.objects.filter(state="given_up").update(state="waiting", due_at=clock.now())
     assert "Reports. a mail to recipients of runs not taken yet: tried again." in re.sub(
         "<[^>]+>", "", shown()
     )
@@ -186,6 +203,12 @@ def test_where_no_mail_goes_out_nothing_waits(listed: Books, settings: Any) -> N
     assert sweep() == 1 and sweep() == 0
     (message,) = Message.objects.all()
     assert (message.state, message.words) == ("dropped", "There is no mail server: SMTP_HOST is not set.")
+    assert mailed() == ["Not mailed to 1 recipient: There is no mail server: SMTP_HOST is not set."]
+    Plan.objects.update(recipients=[])
+    listed.run()
+    assert mailed() == ["It is mailed to nobody: its plan names no recipients."]
+    Plan.objects.update(recipients=[TOLD])
+    assert mailed()[0].startswith("No mail about it is on record: ")
     assert "The mail server" not in shown()
 
 
