@@ -5,9 +5,11 @@ from datetime import date, datetime, timedelta
 from typing import Self
 from zoneinfo import ZoneInfo
 
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q
+from django.db.models.functions import Lower
 
 from ledger.models import Case, Operation, OperationType, Pause, TieoutNow, folded, record_ids
 from ledger.models.evidence import CaseQuerySet, EventQuerySet
@@ -322,6 +324,15 @@ class Record(models.Model):
         return f"{self.side} {self.number}"
 
 
+def reference_parts() -> Func:
+    """Return what stands between the strokes of a reference, in small letters: the order in its key.
+
+    The stroke is part of the statement, for a value that is given to it would fit no index.
+    """
+    template = "string_to_array(%(expressions)s, '/')"
+    return Func(Lower("reference"), template=template, output_field=ArrayField(models.TextField()))
+
+
 class FindingQuerySet(Seen, models.QuerySet["Finding"]):
     """Questions about differences."""
 
@@ -397,6 +408,12 @@ class Finding(models.Model):
                 folded("reference"),
                 F("id").desc(),
                 name="finding_find_reference",
+                condition=(Q(lives=True) | Q(gone_in__isnull=False)) & Q(operation=None) & ~Q(reference=""),
+            ),
+            GinIndex(
+                reference_parts(),
+                name="finding_find_parts",
+                fastupdate=False,
                 condition=(Q(lives=True) | Q(gone_in__isnull=False)) & Q(operation=None) & ~Q(reference=""),
             ),
         ]

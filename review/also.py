@@ -1,7 +1,8 @@
 """What carries a reference and is no operation: differences without one, runs, bulk actions and samples.
 
-A difference is found by its reference, as operations are; by the id of a record there, typed whole; and by
-its number. The others are found by their number or id, a run also by its plan, whose latest it is.
+A difference is found by its reference, as operations are, and by what stands in it between strokes, such as
+the number of an order; by the id of a record there, typed whole; and by its number. The others are found by
+their number or id, a run also by its plan, whose latest it is.
 """
 
 import re
@@ -11,12 +12,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import CharField, F, Q, QuerySet, Value
-from django.db.models.functions import Concat, Lower
+from django.db.models import CharField, F, Func, Q, QuerySet, Value
+from django.db.models.functions import Concat, Length, Lower
 from django.urls import reverse
 
 from ledger.models import folded, record_ids
-from reconcile.models import Finding, Run
+from reconcile.models import Finding, Run, reference_parts
 from review import amounts, difference, runs
 from review.built import built
 from review.bulk.reading import badge
@@ -62,25 +63,34 @@ def found(asked: str, one: UUID | None, now: datetime) -> Found:
     """
     matched = _NUMBER.fullmatch(asked)
     word, number = ((matched[1] or "").lower(), int(matched[2])) if matched else ("", _NONE)
-    rows = [row for row in _carrying(asked, one or UUID(int=0), number) if not row[3] or word in ("", row[0])]
+    words = "/".join(re.findall(r"[^\s/]+", asked.lower())) or asked
+    held = _carrying(asked, words, one or UUID(int=0), number)
+    rows = [row for row in held if not row[3] or word in ("", row[0])]
     carried = [row for row in rows if not row[3]]
     kept = sorted(set(carried or rows), key=lambda row: (row[2] != asked.lower(), -row[1]))
     return Found(_told(kept, now)[: SHOWN + 1], weak=not carried and not word)
 
 
 @built
-def _carrying(asked: str, one: UUID, number: int) -> QuerySet[Any, Row]:
-    """Ask each kind; each part is read off an index and stops at what is shown."""
+def _carrying(asked: str, words: str, one: UUID, number: int) -> QuerySet[Any, Row]:
+    """Ask each kind; each part is read off an index and stops at what is shown.
+
+    What has all `words` between its strokes comes shortest first: no index has that order, so that the
+    words' own is read.
+    """
     exactly = Lower(Value(asked))
     bare = Finding.objects.filter(
         Q(lives=True) | Q(gone_in__isnull=False), operation=None, run__state=Run.State.DONE
     )
     begins = bare.exclude(reference="").annotate(text=folded("reference"))
     begins = begins.filter(text__gte=folded(Value(asked)), text__lt=folded(Concat(Value(asked), Value(LAST))))
+    parts = bare.exclude(reference="").annotate(parts=reference_parts(), text=folded("reference"))
+    inside = parts.filter(parts__contains=Func(Value(words), Value("/"), function="string_to_array"))
     there = bare.annotate(ids=record_ids("destination")).filter(ids__contains=[exactly])
     latest = Run.objects.annotate(plan_name=Lower("plan__name")).filter(plan_name=exactly)
     first, *others = (
         _some(_KINDS[0], begins.order_by("text", "-id"), F("text")),
+        _some(_KINDS[0], inside.order_by(Length("reference"), "-id"), F("text")),
         _some(_KINDS[0], there.order_by("-id"), exactly),
         _some(_KINDS[0], Finding.objects.filter(pk=number), exactly, alone=1),
         _some(_KINDS[1], latest.order_by("-id"), exactly, most=1),
@@ -111,7 +121,7 @@ def _told(rows: Sequence[Row], now: datetime) -> list[Also]:
     ):
         if pks := [pk for its, pk, *_ in rows if its == kind]:
             known |= {(kind, pk): line for pk, line in read(pks, now)}
-    return [known[its, pk] for its, pk, *_ in rows if (its, pk) in known]
+    return [known[it] for it in dict.fromkeys((its, pk) for its, pk, *_ in rows) if it in known]
 
 
 def _differences(pks: Sequence[int], now: datetime) -> Iterator[tuple[int, Also]]:

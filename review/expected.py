@@ -80,12 +80,20 @@ class Expected:
         """Say in one line which ran."""
         found = Counter(line.standing for line in self.lines if line.standing)
         if not found:
-            return "No reconciliation was due yet" if self.lines else "No reconciliation is set up"
+            return self._none_due
         due, did_not, at_work = found.total(), found["did not"], found["at work"]
         said = [f"{found['ran']} of {due} reconciliation{'s' * (due != 1)} ran"]
         said += [f"{did_not} did not"] if did_not else []
         said += [f"{at_work} {'is' if at_work == 1 else 'are'} at work"] if at_work else []
         return ", ".join(said)
+
+    @property
+    def _none_due(self) -> str:
+        """Say that none was due, and how many somebody has run all the same."""
+        asked = sum(line.run is not None for line in self.lines)
+        if not asked:
+            return "No reconciliation was due yet" if self.lines else "No reconciliation is set up"
+        return f"No reconciliation was due yet, {asked} {'has' if asked == 1 else 'have'} run"
 
     @property
     def totals(self) -> list[Figures]:
@@ -229,6 +237,9 @@ class _Seen:
 
     def _not_due(self, words: str, now: datetime) -> Line:
         note = f"Ran {instant(self.done.started_at, now)}" if self.done else ""
+        if self.last is not None and self.last.state == Run.State.FAILED:
+            why = f"{instant(self.last.started_at, now)}: {self.last.why_failed} {words}. {note}"
+            return Line(self.plan, Badge("failed", "Incomplete", "failed"), why.strip(), self.done)
         return Line(self.plan, Badge("pending", words, "pending"), note, self.done)
 
     def _next(self, now: datetime) -> str:

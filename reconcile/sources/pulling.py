@@ -189,7 +189,9 @@ def judged(staging: Rows, rules: SourceRules, *, before: Counted, after: Counted
         return NOT_PROVED, NO_CONTROL
     fits = [_fits(staging, rules, said) for said in (before, after)]
     if all(fits):
-        return (PROVED, _in_words(after)) if _totalled(staging, rules) else (NOT_PROVED, NO_AMOUNTS)
+        return (
+            (PROVED, _as_counted(staging, after)) if _totalled(staging, rules) else (NOT_PROVED, NO_AMOUNTS)
+        )
     if before != after:
         return NOT_PROVED, MOVED
     raise IncompletePull(
@@ -247,9 +249,21 @@ def _major(rules: SourceRules, total: Decimal, currency: str) -> Decimal | None:
     return -total if record.amount_sign else total
 
 
+def _as_counted(staging: Rows, said: Counted) -> str:
+    """Say what came in as it was counted: a total that names no currency never stands as if it were one's."""
+    if all(currency or total is None for _, total, currency in said):
+        return _in_words(said)
+    several = len([currency for currency, side in staging.every.items() if side.count and currency]) > 1
+    return f"{_came(staging)}{'; its one total names no currency, and they come to it' * several}"
+
+
 def _in_words(said: Counted) -> str:
     counts = sum(count for count, _, _ in said)
-    totals = [f"{currency} {total}".strip() for _, total, currency in said if total is not None]
+    totals = [
+        f"{currency} {total}" if currency else f"a total of {total} without currency"
+        for _, total, currency in said
+        if total is not None
+    ]
     return f"{counts} row{'s' * (counts != 1)}{', ' if totals else ''}{', '.join(totals)}"
 
 

@@ -57,7 +57,10 @@ def test_the_five_minute_demonstration(demo: Demo, chromium: Browser) -> None:
     with signed_in(chromium, told, "ann") as ann, signed_in(chromium, told, "bob") as bob:
         two_exports(ann)
         ann.get_by_role("link", name="Today", exact=True).click()
-        expect(ann.get_by_role("heading", name="1 of 1 reconciliation ran")).to_be_visible()
+        expect(ann.get_by_role("heading", name="No reconciliation was due yet, 1 has run")).to_be_visible()
+        ann.get_by_label("Find an order, invoice or key").fill("459")
+        ann.keyboard.press("Enter")
+        expect(ann.get_by_role("heading", name=re.compile("459"), level=1)).to_contain_text("725.00")
         opened(ann, "Order 476")
         expect(ann.get_by_role("main")).to_have_attribute("data-state", "completed")
         sent_by_two(ann, bob)

@@ -213,3 +213,10 @@ def test_what_is_stated_is_taken_for_the_whole_file(compare: Files) -> None:
     assert done["files"]["source"]["columns"] == {"reference": "nr", "amount": "betrag", "date": "tag"}
     assert done["files"]["destination"]["days"] == "mdy"
     assert [one["source"]["date"] for one in done["findings"]] == [None, "2025-12-13"]
+
+
+def test_without_tables_it_says_what_makes_them(compare: Files, database: Database) -> None:
+    database.as_superuser("ALTER TABLE reconcile_compared RENAME TO reconcile_moved")
+    text = "reference,amount,currency\n1,1.00,ZAR\n"
+    done = compare(text, text)
+    assert done["exit"] == 2 and "no tables yet" in done["refused"] and "make demo" in done["refused"]

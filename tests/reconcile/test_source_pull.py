@@ -103,13 +103,21 @@ def test_a_source_is_read_and_never_written(shop: Books, database: Database) -> 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ((2, "250.00"), (2, "250.00"), ("proved", "2 rows, 250.00")),
+        ((2, "250.00"), (2, "250.00"), ("proved", "2 rows, ZAR\u00a0250.00")),
         ((2, "250.00", "ZAR"), (2, "250.00", "ZAR"), ("proved", "2 rows, ZAR 250.00")),
         ((2, None), (2, None), ("proved", "2 rows")),
         ((1, "150.00"), (2, "250.00"), ("not proved", MOVED)),
         ((3, "300.00"), (4, "400.00"), ("not proved", MOVED)),
-        ((3, "300.00"), (3, "300.00"), "it counts 3 rows, 300.00, and 2 rows, ZAR"),
-        ((2, "250.01"), (2, "250.01"), "it counts 2 rows, 250.01, and 2 rows, ZAR"),
+        (
+            (3, "300.00"),
+            (3, "300.00"),
+            "it counts 3 rows, a total of 300.00 without currency, and 2 rows, ZAR",
+        ),
+        (
+            (2, "250.01"),
+            (2, "250.01"),
+            "it counts 2 rows, a total of 250.01 without currency, and 2 rows, ZAR",
+        ),
         ((2, "250.00", "EUR"), (2, "250.00", "EUR"), "it counts 2 rows, EUR 250.00, and 2 rows, ZAR"),
         (("many", None), (2, None), "its control brings no count"),
     ],
@@ -128,6 +136,17 @@ def test_what_the_source_counts_itself_proves_it_complete_or_fails_the_run(
     else:
         run, _ = sourced.run()
         assert (run.sides["source"]["complete"], run.sides["source"]["why"]) == said
+
+
+def test_a_total_over_all_currencies_never_stands_without_what_came_of_each(sourced: Books) -> None:
+    again(sourced, {"control": {"query": "select …"}})
+    HELD.rows = [[row("1", amount="150.00"), row("2", amount="10.00", currency="EUR")]]
+    HELD.counts = [[{"count": 2, "sum": "160.00"}]] * 2
+    told = sourced.run()[0].sides["source"]
+    assert told["complete"] == "proved" and "160" not in told["why"]
+    assert (
+        told["why"].replace("\u00a0", " ").startswith("2 rows, EUR 10.00, ZAR 150.00; its one total names no")
+    )
 
 
 def test_amounts_that_cannot_be_read_leave_the_total_unproved(sourced: Books) -> None:

@@ -176,6 +176,26 @@ def test_a_difference_without_an_operation_is_found_by_all_that_a_person_may_hol
     assert opened(ann, "order/9002") == difference.address(came), "what came back is one"
 
 
+def test_a_difference_is_found_by_the_order_in_its_key(books: Books) -> None:
+    run = ran(books, "order/webshop/459/v1", "order/webshop/4590/v1", "order/till/459/v1")
+    at = {found.reference: difference.address(found) for found in run.findings.all()}
+    shop, till = at["order/webshop/459/v1"], at["order/till/459/v1"]
+    ann = browser_of("ann")
+    assert opened(ann, "4590") == opened(ann, "Order 4590") == at["order/webshop/4590/v1"]
+    assert sorted(besides(ann, "459")) == sorted(besides(ann, "ORDER 459")) == sorted([till, shop])
+    assert opened(ann, "webshop 459") == opened(ann, "webshop/459") == shop
+    assert [besides(ann, asked) for asked in ("45", "459 till 7", "/", "//")] == [[], [], [], []]
+    operation = books.claimed("459", Outcome.UNCERTAIN)
+    assert listed(ann, "459") == [operation.description] and len(besides(ann, "459")) == 2
+
+
+def test_one_that_is_found_in_several_ways_is_one(books: Books) -> None:
+    HELD.pages = [[{**record(1, key="INV-7/1", created_at=database_now().isoformat()), "id": "INV-7"}]]
+    (found,) = books.run()[0].findings.all()
+    assert found.destination[0]["id"] == "INV-7"
+    assert opened(browser_of("ann"), "inv-7") == difference.address(found)
+
+
 def test_runs_lists_and_samples_are_found_by_number_and_id(books: Books) -> None:
     run = ran(books, "order/9001")
     of = books.claimed("7", Outcome.UNCERTAIN)
@@ -226,5 +246,5 @@ def test_however_much_is_found_besides_it_is_asked_in_as_many_questions(books: B
     assert counted[0] == counted[1] <= 9 and "20+ found" in page
     with connection.cursor() as cursor:
         cursor.execute("SET enable_seqscan = off")
-        plan = inspect.unwrap(also._carrying)("order/9", uuid.uuid4(), 0).explain()
+        plan = inspect.unwrap(also._carrying)("order/9", "order/9", uuid.uuid4(), 0).explain()
     assert "finding_find_reference" in plan and "Seq Scan" not in plan, plan

@@ -61,7 +61,7 @@ def test_each_plan_is_told_by_its_latest_due_time(listed: Books, clock: Clock) -
     | a run that goes on                            | 0 of 1 ran, 1 is at work  |
     | a run that is done, whatever breaks off later | 1 of 1 ran                |
     | Tuesday's is due, and there is none           | 0 of 1 ran, 1 did not     |
-    | it has no schedule any more                   | none was due yet          |
+    | it has no schedule any more, whatever ran     | none was due yet, 1 ran   |
     """
     listed.claimed("1", Outcome.SUCCEEDED, reference="INV-1")
     none_due = "No reconciliation was due yet"
@@ -94,7 +94,11 @@ def test_each_plan_is_told_by_its_latest_due_time(listed: Books, clock: Clock) -
     clock.set(MONDAY + timedelta(days=1, hours=1))
     assert stands(today())[0] == did_not
     Plan.objects.update(schedule="")
-    assert stands(today()) == (none_due, "Runs when asked Ran Mon 07:15")
+    broke_off = "Incomplete Mon 07:15: The list broke off. Runs when asked. Ran Mon 07:15"
+    assert stands(today()) == (f"{none_due}, 1 has run", broke_off)
+    HELD.pages = []
+    listed.run()
+    assert stands(today()) == (f"{none_due}, 1 has run", "Runs when asked Ran 07:15")
 
 
 def test_a_plan_that_cannot_run_says_why_and_stands_first(listed: Books, clock: Clock) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError
+from psycopg.errors import UndefinedTable
 
 from ledger.rules.errors import TieoutError
 from reconcile.histories.files import ENCODINGS
@@ -20,6 +21,11 @@ from reconcile.statements.telling import Compared
 
 NOTHING_FOUND, FOUND, NOT_WHOLE = 0, 1, 2
 SIDES = ("source", "destination")
+
+NO_TABLES = (
+    "The database has no tables yet. Where a demo or a server is preparing it, try again in a minute; else"
+    " `make demo` or `make serve` prepares it, and so does `manage.py migrate --database owner`."
+)
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +66,11 @@ class Command(BaseCommand):
             clean = self._compare(options)
         except TieoutError as error:
             self._refuse(error.detail)
+        except UndefinedTable:
+            self._refuse(NO_TABLES)
         except DatabaseError as error:
+            if isinstance(error.__cause__, UndefinedTable):
+                self._refuse(NO_TABLES)
             first = str(error).strip().partition("\n")[0]
             self._refuse(f"The database refused or could not be reached: {first}")
         except KeyboardInterrupt:
