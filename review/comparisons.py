@@ -129,11 +129,11 @@ class Side:
 
     @property
     def stated(self) -> list[Choice]:
-        """What else can be stated of it."""
+        """What else can be stated of it, where it is not settled."""
         by_itself = ("", "As found")
         sheets = [(name, name) for name in self.told.get("sheets", ())]
         of_workbook = [Choice("sheet", "Sheet", self.file.get("sheet", ""), [by_itself, *sheets])]
-        return [
+        boxes = [
             *(of_workbook if len(sheets) > 1 else ()),
             Choice("decimal", "Decimal mark", self.file["decimal"], [by_itself, *MARKS.items()]),
             Choice("unit", "Amounts in", self.file.get("unit", ""), [("", "Whole units"), *UNITS.items()]),
@@ -145,6 +145,7 @@ class Side:
                 [by_itself, *((name, name.upper()) for name in ENCODINGS)],
             ),
         ]
+        return [box for box in boxes if box.name not in self.told.get("settled", ())]
 
     @property
     def first(self) -> list[dict[str, Any]]:

@@ -36,3 +36,5 @@ class Layout:
     """What whoever reads the result has to know of the file, each in a sentence; whole once it was read."""
     sheets: tuple[str, ...] = ()
     """The sheets that there are, where it is a workbook."""
+    settled: frozenset[str] = frozenset()
+    """What its form itself settles of `decimal`, `days` and `unit`, where no text in it is to be read."""

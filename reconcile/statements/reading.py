@@ -70,6 +70,8 @@ class Statement:
     """`minor` where amounts are in the smallest units of their currency."""
     cut: bool = False
     """Its references of more than 15 digits have lost those behind the fifteenth."""
+    settled: frozenset[str] = frozenset()
+    """What is not to be stated of it: `decimal`, `days` or `unit`."""
     seen: bool = False
     """All of it was looked through before it is read."""
     rows: int = 0
@@ -107,6 +109,11 @@ class Statement:
                 orders.see(day, line)
             if len(reference := cells[reference_at]) > references.KEPT:  # type: ignore[arg-type]  # text by now
                 cuts.see(reference)
+        written = {"decimal": marks.point or marks.comma or marks.unsure}
+        written["days"] = orders.dmy or orders.mdy or orders.unsure
+        made.settled = layout.settled - {what for what, line in written.items() if line}
+        if wrong := how.refused(made.settled):
+            raise FileRefused(f"{path.name} is {layout.form}: {wrong}")
         made.mark = marks.decide(how.decimal, name=path.name, remedy=how.remedy("decimal", *amounts.MARKS))
         made.order = orders.decide(how.days, name=path.name, remedy=how.remedy("days", *days.ORDERS))
         made.cut = cuts.cut

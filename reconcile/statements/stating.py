@@ -12,6 +12,12 @@ BOXES = {
     "unit": "Amounts in",
 }
 """What states something on a page."""
+SETTLED = {
+    "unit": "it says itself that amounts are in whole units",
+    "decimal": "no amount in it needs a decimal mark",
+    "days": "no day in it needs an order",
+}
+"""Why something is not to be stated."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,15 @@ class How:
         if self.on_page:
             return f"Say which it is under {option}."
         return f"Say which it is: {' or '.join(f'{option} {value}' for value in values)}."
+
+    def refused(self, settled: frozenset[str]) -> str:
+        """Say what is stated that is settled already, and what to do about it; empty where nothing is."""
+        stated = {"decimal": self.decimal, "days": self.days, "unit": self.unit}
+        for what, why in SETTLED.items():
+            if stated[what] and what in settled:
+                back = f"Set {self.option(what)} back." if self.on_page else f"Leave {self.option(what)} out."
+                return f"{why}. {back}"
+        return ""
 
     @property
     def naming_sheet(self) -> str:

@@ -112,6 +112,7 @@ def _previewed(path: Unlinked, how: How) -> dict[str, Any]:
         "lines": statement.rows,
         "sheets": [*statement.layout.sheets],
         "cut": statement.cut,
+        "settled": sorted(statement.settled),
     }
     return told | {"first": [_shown(line) for line in lines]}
 

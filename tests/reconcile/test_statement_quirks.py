@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.databases import Database
+from tests.reconcile.bank_statements import camt, entry, ids
 from tests.reconcile.exports import HEAD, Files, counts
 
 
@@ -47,6 +48,29 @@ def test_55_amounts_in_the_smallest_units_are_stated_never_guessed(compare: File
     done = compare(source, books, "--source-unit=minor")
     assert counts(done) == {"matched": 3, "unreadable": 1}
     assert "not whole" in done["findings"][0]["why"] and done["files"]["source"]["unit"] == "minor"
+
+
+def test_what_a_form_settles_itself_is_not_to_be_stated(compare: Files) -> None:
+    """Cents above all: a bank's 7.50 would be a hundredth. What is text in such a form is read as stated."""
+    bank = camt(entry("750", "CRDT", ids("A")), closing="850.00")
+    numbers = '{"reference": "A", "amount": 750, "currency": "ZAR", "date": "2026-11-02"}\n'
+    for content, option, why in (
+        (
+            bank,
+            "--source-unit=minor",
+            "it says itself that amounts are in whole units. Leave --source-unit out.",
+        ),
+        (bank, "--source-decimal=comma", "no amount in it needs a decimal mark. Leave --source-decimal out."),
+        (bank, "--source-days=dmy", "no day in it needs an order. Leave --source-days out."),
+        (numbers, "--source-decimal=comma", "no amount in it needs a decimal mark"),
+        (numbers, "--source-days=mdy", "no day in it needs an order"),
+    ):
+        assert why in compare(content, "", option)["refused"], option
+    texts = numbers.replace("750", '"7,500"').replace("2026-11-02", "2/11/2026")
+    done = compare(texts, HEAD + "A,7.50,ZAR\n", "--source-decimal=comma", "--source-days=dmy")
+    assert counts(done) == {"matched": 1}, "by itself it could be seven thousand, or the month first"
+    assert counts(compare(numbers, HEAD + "A,7.50,ZAR\n", "--source-unit=minor")) == {"matched": 1}
+    assert counts(compare(HEAD + "A,7,ZAR\n", HEAD + "A,7,ZAR\n", "--source-decimal=comma")) == {"matched": 1}
 
 
 def test_64_damaged_references_are_flagged_and_what_has_lost_its_noughts_is_named(compare: Files) -> None:

@@ -322,6 +322,8 @@ def test_a_preview_shows_of_each_form_what_is_compared(
     work()
     shown = page(ann)
     assert f", {form}" in shown, shown
+    boxes = set(re.findall(r'name="destination-(decimal|days|unit)"', ann.get("/compare/").content.decode()))
+    assert boxes == ({"unit"} if form.startswith(("XLSX", "JSON")) else set())
     (made,) = Comparison.objects.all()
     first = made.read["destination"]["first"]
     assert "Explained; " in compare(ann)
@@ -333,6 +335,20 @@ def test_a_preview_shows_of_each_form_what_is_compared(
     }
     assert found == {(line, reference or None, amount) for line, reference, amount, *_ in first}
     assert len(first) == done["totals"]["destination"]["count"] or any(why for *_, why in first)
+
+
+def test_a_box_that_does_not_stand_there_is_refused_in_words_and_can_be_set_back(database: Database) -> None:
+    ann = browser_of("ann")
+    drop(ann, HEAD + "A1,1.50,EUR\n", bank_file(), "a.xml")
+    work()
+    shown = compare(ann, **{"destination-unit": "minor"})
+    assert (
+        "a.xml is camt.053.001.08: it says itself that amounts are in whole units. Set “Amounts in”" in shown
+    )
+    (box,) = re.findall(r'name="destination-unit">.*?</select>', ann.get("/compare/").content.decode())
+    assert '<option value="minor" selected>' in box
+    shown = compare(ann, **{"destination-unit": ""})
+    assert "Explained; 2 differences" in shown
 
 
 def test_unreadable_lines_are_given_with_their_reason_to_their_owner_alone(database: Database) -> None:

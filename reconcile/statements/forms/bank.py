@@ -110,7 +110,13 @@ def laid_out(file: File, form: str, entries: Callable[[], Iterator[Entry]], note
     named = {part: name for part, name in DEFAULTS.items() if name not in taken} | dict(file.how.named)
     found = columns.find(HEADER, named, name=file.name, naming=file.how.naming)
     return Layout(
-        file.path, file.checksum, form, found, lambda: (entry.row() for entry in entries()), notes=notes
+        file.path,
+        file.checksum,
+        form,
+        found,
+        lambda: (entry.row() for entry in entries()),
+        notes=notes,
+        settled=frozenset(("decimal", "days", "unit")),
     )
 
 

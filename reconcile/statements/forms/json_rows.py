@@ -41,6 +41,7 @@ def look(file: File) -> Layout:
         partial(_rows, file, encoding, found, by_line=by_line),
         encoding,
         notes=[] if by_line else [f"A line of {file.name} is an item of its list, counted from 1."],
+        settled=typed.SETTLED,
     )
 
 

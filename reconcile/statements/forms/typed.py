@@ -9,6 +9,8 @@ from reconcile.statements.layouts import Cell
 TEXTS = {"reference": "reference", "currency": "currency", "id": "number"}
 """The parts that are text, and what words call them."""
 SHOWN_MAX = 200
+SETTLED = frozenset(("decimal", "days"))
+"""What such a form settles of how a cell is read; whether amounts are in cents it does not say."""
 
 
 class Flawed(str):

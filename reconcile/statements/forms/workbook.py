@@ -109,7 +109,17 @@ def look(file: File) -> Layout:
     notes = [f"Only sheet {chosen} of {file.name} is read, not: {others}."] if others else []
     read = partial(_rows, file, found, notes, above=number)
     form = f"XLSX, sheet {chosen}"
-    return Layout(file.path, file.checksum, form, found, read, header_line=number, notes=notes, sheets=names)
+    return Layout(
+        file.path,
+        file.checksum,
+        form,
+        found,
+        read,
+        header_line=number,
+        notes=notes,
+        sheets=names,
+        settled=typed.SETTLED,
+    )
 
 
 def _header(file: File, first: Sequence[tuple[int, list[Cell]]]) -> tuple[int, list[str]]:
