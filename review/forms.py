@@ -20,6 +20,9 @@ NOT_WHOLE = "The form was not whole; here is a new one."
 MISSING = "Something in the form is missing, or is not as it can be: nothing was done. Open the page again."
 
 
+TOO_LONG = {"max_length": f"Write at most {REASON_MAX} characters."}
+
+
 class ReasonForm(forms.Form):
     """A reason for the trail, and the id that makes two clicks one command."""
 
@@ -309,7 +312,13 @@ class ProposalForm(forms.Form):
     """An answer to a proposal; its reason may be left out where it is approved."""
 
     answer = forms.ChoiceField(choices=[(way, way) for way in ("approve", "refuse", "take-back")])
-    reason = forms.CharField(max_length=REASON_MAX, required=False)
+    reason = forms.CharField(max_length=REASON_MAX, required=False, error_messages=TOO_LONG)
+
+
+class SignatureForm(ProposalForm):
+    """An answer to a signature, and which open differences stood on the page."""
+
+    seen = forms.CharField(required=False, max_length=64)
 
 
 class RulesForm(forms.Form):

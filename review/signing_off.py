@@ -12,8 +12,9 @@ from ledger.rules import actors
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Malformed
 from reconcile import provenance
+from reconcile.differences import waivers
 from reconcile.models import Run, SignOff
-from reconcile.signing import actions, leaves
+from reconcile.signing import actions, freezing, leaves
 from reconcile.signing.models import Way
 from review import access, approvers, asked, wording
 from review.access import require
@@ -24,7 +25,7 @@ from review.runs import stamp
 PAST = 50
 """Preparations and requests of one run that are read for its page."""
 SHOWN = 200
-"""Open differences of what was signed that stand on its page; all of them are in its JSON."""
+"""Open differences that stand on the page of a signature; all of them on the run's, and in its JSON."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Signature:
 
     @cached_property
     def _rows(self) -> list[SignOff]:
-        """All that was prepared, signed or asked of this run, the latest first."""
-        return list(SignOff.objects.filter(run=self.run).order_by("-pk")[:PAST])
+        """What was prepared, signed or asked of this run: what stands, then the latest."""
+        return list(SignOff.objects.filter(run=self.run).standing_first()[:PAST])
 
     @cached_property
     def standing(self) -> SignOff | None:
@@ -167,9 +168,25 @@ class Open:
     why: str
 
 
-def open_of(signed: dict[str, Any]) -> list[Open]:
-    """Return the open differences of what was signed, as they were then."""
-    return [_open(one) for one in signed["open"][:SHOWN]]
+@dataclass(frozen=True)
+class Listed:
+    """The open differences that somebody signs, or has signed."""
+
+    rows: list[Open]
+    all: int
+    seen: str
+    """The digest that their form carries: one signs what one has seen."""
+
+
+def listed(one: SignOff, now: datetime) -> Listed | None:
+    """Return what is open: as it was when it was signed, as it is now where that is asked, else nothing."""
+    if one.signed is not None:
+        still = one.signed["open"]
+    elif one.way == Way.SIGN and one.waits:
+        still = freezing.still_open(one.run, waivers.waived(one.run, now))
+    else:
+        return None
+    return Listed([_open(each) for each in still[:SHOWN]], len(still), freezing.seen(still))
 
 
 def _open(one: dict[str, Any]) -> Open:
@@ -203,8 +220,8 @@ def reopen(signed: SignOff, *, person: User, reason: str, **command: Any) -> Sig
     return actions.ask_reopening(signed, actor=actor, reason=reason, **command)
 
 
-def answer(one: SignOff, *, person: User, answer: str, reason: str) -> None:
-    """Sign what somebody else prepared; refuse it, or take one's own back."""
+def answer(one: SignOff, *, person: User, answer: str, reason: str, seen: str) -> None:
+    """Sign what somebody else prepared, as one has seen it; refuse it, or take one's own back."""
     actor = actors.person(person.get_username())
     if answer == "take-back":
         require(person, "prepare")
@@ -214,6 +231,6 @@ def answer(one: SignOff, *, person: User, answer: str, reason: str) -> None:
     if answer == "refuse":
         actions.refuse(one.uid, actor=actor, reason=reason)
     elif answer == "approve":
-        actions.approve(one.uid, actor=actor, reason=reason)
+        actions.approve(one.uid, actor=actor, reason=reason, seen=seen)
     else:
         raise Malformed("Choose how it is answered.")

@@ -25,6 +25,9 @@ COUNTS_FOR = timedelta(days=5)
 """How long a preparation waits for a signature: a long week-end."""
 LAPSED = "Nobody answered in time."
 VOID = "The preparation is void, and nothing is signed."
+CHANGED = (
+    "It has changed since you looked: what is open, whose it is, or what is waived. Look at it as it is now."
+)
 LOOKED = "I have looked at it."
 """What stands for the note of who prepared a run and wrote none."""
 READ = ("run__plan__operation_type__destination", "of")
@@ -93,10 +96,11 @@ def _same(found: SignOff, run: Run, way: Way, actor: str) -> SignOff:
     return found
 
 
-def approve(uid: uuid.UUID, *, actor: str, reason: str) -> None:
+def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: str = "") -> None:
     """Sign what somebody else prepared, or agree to open it again; NotNow says why that cannot be.
 
-    Where a later run has looked at the same days meanwhile, the preparation is void.
+    `seen`: of who signs, `freezing.seen` of the open differences that stood before them. Where a later run
+    has looked at the same days meanwhile, the preparation is void.
     """
     why = given(reason) if reason.strip() else UNSAID
     with _asked(uid) as asked:
@@ -108,16 +112,18 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str) -> None:
         if later:
             _answer(asked, Answer.VOIDED, actor="policy", why=refused)
         elif asked.way == Way.SIGN:
-            _sign(asked, actor=actor, why=why)
+            _sign(asked, actor=actor, why=why, seen=seen)
         else:
             _reopen(asked, actor=actor, why=why)
     if later:
         raise NotNow(f"{refused} {VOID}")
 
 
-def _sign(asked: SignOff, *, actor: str, why: str) -> None:
+def _sign(asked: SignOff, *, actor: str, why: str, seen: str) -> None:
     now = database_now()
     asked.signed = freezing.frozen(asked, signer=actor, why="" if why == UNSAID else why, now=now)
+    if freezing.seen(asked.signed["open"]) != seen:
+        raise NotNow(CHANGED)
     asked.signed_digest = freezing.digest(asked.signed)
     _answer(asked, Answer.APPROVED, actor=actor, why=why, now=now)
 

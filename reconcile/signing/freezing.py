@@ -15,17 +15,27 @@ def frozen(asked: SignOff, *, signer: str, why: str, now: datetime) -> dict[str,
     """Return what somebody signs: where it comes from, figures, digest, open differences, and both people."""
     run = asked.run
     waived = waivers.waived(run, now)
-    by = {finding.pk: waiver for finding, waiver in waived}
-    still = findings.stored(run).filter(is_open=True)
     return {
         "run": run.pk,
         "provenance": provenance.of(run, author=signer, now=now),
         **reports.figures(run),
         "tie_out": reports.tie_out(run, waived),
-        "open": [_open(finding, run, by.get(finding.pk)) for finding in still],
+        "open": still_open(run, waived),
         "prepared": {"by": asked.maker, "at": asked.made_at.isoformat(), "note": asked.reason},
         "signed": {"by": signer, "at": now.isoformat(), "note": why},
     }
+
+
+def still_open(run: Run, waived: waivers.Waived) -> list[dict[str, Any]]:
+    """Return each open difference as it stands: amount, whose it is, when it is due, who has waived it."""
+    by = {finding.pk: waiver for finding, waiver in waived}
+    still = findings.stored(run).filter(is_open=True)
+    return [_open(finding, run, by.get(finding.pk)) for finding in still]
+
+
+def seen(still: list[dict[str, Any]]) -> str:
+    """Return the SHA-256 of the open differences as a page shows them to who is about to sign."""
+    return hashlib.sha256(canonical(still)).hexdigest()
 
 
 def _open(finding: Finding, run: Run, waiver: Decision | None) -> dict[str, Any]:

@@ -25,6 +25,9 @@ class Way(StrEnum):
     """What was signed counts as signed no more, and can be prepared again."""
 
 
+STANDS = Q(way=Way.SIGN, answer__in=["", Answer.APPROVED], ended_at=None)
+
+
 class SignOffQuerySet(Seen, models.QuerySet["SignOff"]):
     """Questions about what is prepared and signed."""
 
@@ -46,7 +49,11 @@ class SignOffQuerySet(Seen, models.QuerySet["SignOff"]):
 
     def standing(self) -> Self:
         """What is prepared or signed, and was not opened again."""
-        return self.filter(way=Way.SIGN, answer__in=["", Answer.APPROVED], ended_at=None)
+        return self.filter(STANDS)
+
+    def standing_first(self) -> Self:
+        """Put what stands first, however much was asked since; then the latest."""
+        return self.order_by(models.Case(models.When(STANDS, then=0), default=1), "-pk")
 
 
 class SignOff(models.Model):
@@ -98,7 +105,7 @@ class SignOff(models.Model):
             models.UniqueConstraint(
                 name="signoff_one_of_run",
                 fields=["run"],
-                condition=Q(way=Way.SIGN, answer__in=["", Answer.APPROVED], ended_at=None),
+                condition=STANDS,
             ),
             models.UniqueConstraint(
                 name="signoff_one_reopening", fields=["of"], condition=Q(way=Way.REOPEN, answer="")

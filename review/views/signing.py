@@ -16,7 +16,7 @@ from reconcile.signing import leaves
 from reconcile.signing.models import Way
 from review import access, signing_off
 from review.access import people_only
-from review.forms import NoteForm, ProposalForm, ReasonForm, taken
+from review.forms import NoteForm, ReasonForm, SignatureForm, sent, taken, unsaid
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
 
@@ -93,7 +93,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     one = _found(uid)
     if request.method == "POST" and (proof := to_prove(request, "approve")):
         return proof
-    form, refusal = ProposalForm(request.POST or None), ""
+    form, refusal = SignatureForm(sent(request)), ""
     if request.method == "POST" and form.is_valid():
         refusal = _answered(request, one, form)
         if not refusal:
@@ -107,9 +107,9 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "headline": reports.headline(one.run, reports.Open.stored(one.run)),
         "not_tested": signing_off.not_tested(one.run),
         "form": form,
-        "refusal": refusal,
+        "refusal": refusal or unsaid(form, "reason"),
         "ended": signing_off.ended(one, now),
-        "open": signing_off.open_of(one.signed) if one.signed else [],
+        "open": signing_off.listed(one, now),
     }
     return render(request, "review/signature.html", shown)
 
@@ -129,7 +129,7 @@ def _found(uid: uuid.UUID) -> SignOff:
     return get_object_or_404(SignOff.objects.select_related(*READ), uid=uid)
 
 
-def _answered(request: HttpRequest, one: SignOff, form: ProposalForm) -> str:
+def _answered(request: HttpRequest, one: SignOff, form: SignatureForm) -> str:
     """Answer it; return the refusal in words, empty where it is done."""
     try:
         signing_off.answer(one, person=person(request), **form.cleaned_data)

@@ -40,6 +40,7 @@ from reconcile.signing import actions, freezing
 from tests.databases import Clock, Database
 from tests.people import person
 from tests.reconcile.books import HELD, Books, key_of, record
+from tests.reconcile.signatures import prepared, sign, signed
 
 REFUSED = (IntegrityError, InternalError)
 
@@ -54,17 +55,6 @@ def listed(clock: Clock, tmp_path: Path) -> Books:
     books.claimed("402", Outcome.SUCCEEDED, reference="INV-1", amount="1860.00")
     HELD.pages = [[record(n, key=key_of("402"), total="1860.00") for n in (1, 2)]]
     return books
-
-
-def prepared(run: Run, actor: str = "ann") -> SignOff:
-    return actions.prepare(run, actor=actor, note="The surplus is known.", command_id=uuid.uuid4())
-
-
-def signed(run: Run) -> SignOff:
-    one = prepared(run)
-    actions.approve(one.uid, actor="bob", reason="Seen.")
-    one.refresh_from_db()
-    return one
 
 
 def kinds() -> list[str]:
@@ -115,7 +105,7 @@ def test_what_is_signed_is_kept_as_it_was_with_whose_each_difference_is(
     one = prepared(run)
     assert not one.signed and one.waits
     clock.advance(60)
-    actions.approve(one.uid, actor="bob", reason="Seen with its owner.")
+    sign(one, "bob", "Seen with its owner.")
     one = SignOff.objects.get()
     kept = one.signed
     assert kept is not None
@@ -177,7 +167,7 @@ def test_what_is_not_explained_is_neither_prepared_nor_signed(listed: Books, dat
     with database.rewriting("reconcile_run"):
         Run.objects.filter(pk=run.pk).update(totals=run.totals | {"unexplained_items": 1})
     with pytest.raises(NotNow, match="Unexplained is not zero"):
-        actions.approve(one.uid, actor="bob", reason="")
+        sign(one)
     with pytest.raises(REFUSED, match="what is not explained is not signed"):
         by_sql(one)
 
@@ -186,21 +176,21 @@ def test_who_prepared_it_and_who_stands_in_for_them_do_not_sign_it(listed: Books
     run, _ = listed.run()
     one = prepared(run)
     with pytest.raises(NotNow, match="a second person decides"):
-        actions.approve(one.uid, actor="ann", reason="")
+        sign(one, "ann")
     now = clock.now()
     said: dict[str, Any] = {"actor": "ann", "reason": "On leave.", "command_id": uuid.uuid4()}
     ledger.name_deputy("ann", "eve", starts_at=now, ends_at=now + timedelta(days=1), **said)
     clock.advance(1)
     with pytest.raises(NotNow, match="one of you stands in for the other"):
-        actions.approve(one.uid, actor="eve", reason="")
+        sign(one, "eve")
     for who in ("ann", "eve"):
         with pytest.raises(REFUSED):
             by_sql(one, who, decided_at=clock.now())
     with pytest.raises(REFUSED, match="a person signs a run"):
         by_sql(one, "reconciliation 7", decided_at=clock.now())
-    actions.approve(one.uid, actor="bob", reason="")
+    sign(one)
     with pytest.raises(NotNow, match="bob was first, and has signed it already"):
-        actions.approve(one.uid, actor="bob", reason="")
+        sign(one)
 
 
 def at_once(*acts: Callable[[], object]) -> list[str]:
@@ -232,8 +222,7 @@ def test_of_two_that_sign_at_once_one_has_signed_and_the_other_is_told(listed: B
         told = at_once(partial(prepared, run), partial(prepared, run, "eve"))
         assert told[0] == "" and "has prepared it already" in told[1]
         one = SignOff.objects.get(run=run)
-        sign = partial(actions.approve, one.uid, reason="Seen.")
-        told = at_once(*(partial(sign, actor=name) for name in ("bob", "bob", "kim")))
+        told = at_once(*(partial(sign, one, name) for name in ("bob", "bob", "kim")))
         one.refresh_from_db()
         assert told == ["", *[f"{one.decided_by} was first, and has signed it already."] * 2]
         events = Event.objects.filter(kind="signing_approved", data__signoff=str(one.uid))
@@ -249,7 +238,7 @@ def test_a_run_that_a_later_one_has_followed_is_void_to_sign(listed: Books) -> N
     one.refresh_from_db()
     assert (one.answer, one.why) == ("voided", f"Run {second.pk} has looked at the same days since.")
     with pytest.raises(NotNow, match="It waits no more: Run"):
-        actions.approve(one.uid, actor="bob", reason="")
+        sign(one)
     with pytest.raises(NotNow, match=f"Run {second.pk} has looked at the same days since: prepare that one"):
         prepared(first)
     with pytest.raises(REFUSED, match="a later run has looked at the same days"):
@@ -261,7 +250,7 @@ def test_a_later_run_over_other_days_does_not_stand_in_the_way(listed: Books) ->
     run, _ = listed.run()
     one = prepared(run)
     of_days(listed, date(2026, 1, 1), date(2026, 1, 31))
-    actions.approve(one.uid, actor="bob", reason="")
+    sign(one)
 
 
 def of_days(books: Books, first: date | None, last: date | None) -> Run:
@@ -337,10 +326,10 @@ def test_nothing_is_signed_of_or_before_what_is_at_work_or_has_broken_off(listed
     with pytest.raises(REFUSED, match="did not come to its end"):
         inserted(going, digest="")
     with pytest.raises(NotNow, match=f"Run {going.pk} is at work on the same days"):
-        actions.approve(one.uid, actor="bob", reason="")
+        sign(one)
     leasing.stop(going, "The list broke off.")
     with pytest.raises(NotNow, match="its pull was not complete: run it again"):
-        actions.approve(one.uid, actor="bob", reason="")
+        sign(one)
     with pytest.raises(REFUSED, match="a later run has looked"):
         by_sql(one)
     going.refresh_from_db()
@@ -374,7 +363,7 @@ def test_it_is_refused_taken_back_or_lapses_and_can_be_prepared_again(listed: Bo
     one.refresh_from_db()
     assert one.answer == "lapsed"
     with pytest.raises(NotNow, match="It waits no more: Nobody answered in time"):
-        actions.approve(one.uid, actor="bob", reason="")
+        sign(one)
     assert kinds() == [
         *("prepared", "signing_withdrawn", "prepared", "signing_refused", "prepared"),
         *("escalated", "signing_lapsed"),

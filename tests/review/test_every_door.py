@@ -33,7 +33,7 @@ from ledger.rules.leaves import Action
 from reconcile import asking, tasks
 from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
-from reconcile.models import Comparison, Finding, Plan, Repeat, Run
+from reconcile.models import Comparison, Finding, Plan, Repeat, Run, SignOff
 from reconcile.proposals.actions import propose_role
 from reconcile.signing import actions as signing
 from reconcile.statements import keeping
@@ -62,6 +62,7 @@ from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
 from tests.people import ROLES, audits, browser_of, limited, person
 from tests.receivers import hooked, receiving
+from tests.reconcile import signatures
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_histories import MONDAY, here, written
 from tests.review.test_entities import CAPE, DURBAN, billed
@@ -471,12 +472,15 @@ def to_prepare(place: Place, name: str) -> tuple[str, Form]:
 def prepared(place: Place, name: str) -> tuple[str, Form]:
     found = Run.objects.get(uid=to_prepare(place, name)[0].split("/")[2])
     said: dict[str, Any] = {"actor": person("ann").username, "note": "Looked.", "command_id": uuid.uuid4()}
-    return f"/approvals/signatures/{signing.prepare(found, **said).uid}/", {"answer": "approve"}
+    return f"/approvals/signatures/{signing.prepare(found, **said).uid}/", {
+        "answer": "approve",
+        "seen": signatures.seen(found),
+    }
 
 
 def signed(place: Place, name: str, end: str = "/reopen/") -> tuple[str, Form]:
     address = prepared(place, name)[0].rstrip("/")
-    signing.approve(uuid.UUID(address.split("/")[3]), actor=person("bob").username, reason="")
+    signatures.sign(SignOff.objects.get(uid=address.split("/")[3]), person("bob").username)
     return address + end, {}
 
 

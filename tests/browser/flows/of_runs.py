@@ -26,6 +26,7 @@ from tests.browser.flows.rows import (
 )
 from tests.browser.hands import Hand
 from tests.people import person
+from tests.reconcile import signatures
 from tests.reconcile.books import Books, key_of
 from tests.review.test_every_door import Form, Place
 from tests.sandboxes import Sandbox
@@ -117,9 +118,9 @@ def prepared(place: Place, name: str) -> tuple[str, Form]:
 
 def signed(place: Place, name: str) -> tuple[str, Form]:
     """One that bob has signed; its page has the button."""
-    uid = uuid.UUID(prepared(place, name)[0].split("/")[3])
-    signing.approve(uid, actor=person("bob").username, reason="")
-    return f"/runs/{SignOff.objects.get(uid=uid).run.uid}/", {}
+    one = SignOff.objects.get(uid=prepared(place, name)[0].split("/")[3])
+    signatures.sign(one, person("bob").username)
+    return f"/runs/{one.run.uid}/", {}
 
 
 def reopening(place: Place, name: str) -> tuple[str, Form]:
