@@ -82,5 +82,5 @@ def test_duties_people_hidden_values_and_proposals_ask_the_same_however_much_the
     assert all(count <= most for count, most in zip(many.values(), MOST.values(), strict=True)), many
 
 
-MOST = {"duties": 14, "people": 9, "hidden": 5, "proposal": 8}
+MOST = {"duties": 15, "people": 9, "hidden": 5, "proposal": 8}
 """A bound for each, so that what is asked grows only on purpose."""
