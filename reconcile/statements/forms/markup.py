@@ -12,6 +12,9 @@ from defusedxml.expatreader import DefusedExpatParser
 
 PIECE = 2**16
 ELEMENTS_MAX = 500_000
+"""With their attributes."""
+TAG_MAX = 2**20
+"""How many bytes are read at most until a tag, or what else the parser keeps whole, ends."""
 Made = TypeVar("Made")
 
 
@@ -35,6 +38,9 @@ class Maker(ContentHandler, Generic[Made]):
     def end(self, name: str) -> None:
         """Take the end of an element."""
 
+    def weigh(self) -> None:
+        """Look at what is kept after each piece; NoXml where it is more than any file needs."""
+
     def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802
         """Begin an element."""
         self.begin(name.rpartition(":")[2], attrs)
@@ -53,9 +59,16 @@ def made(maker: Maker[Made], source: IO[bytes]) -> Iterator[Made]:
     """Yield what a maker makes of a source, as it is read; raises NoXml."""
     parser = DefusedExpatParser()
     parser.setContentHandler(maker)
+    place: tuple[int, int | None] = (0, 0)
+    waited = 0
     try:
         while piece := source.read(PIECE):
             parser.feed(piece)
+            maker.weigh()
+            before, place = place, (parser.getLineNumber(), parser.getColumnNumber())
+            waited = waited + len(piece) if place == before else 0
+            if waited > TAG_MAX:
+                raise NoXml(f"line {place[0]}: a tag has more than {TAG_MAX} bytes")
             yield from maker.made
             maker.made.clear()
         parser.close()
@@ -94,9 +107,9 @@ class Parts(Maker[Part]):
             if name not in self._wanted:
                 return
             self._builder, self._depth, self._held = TreeBuilder(), 0, 0
-        self._depth, self._held = self._depth + 1, self._held + 1
+        self._depth, self._held = self._depth + 1, self._held + 1 + len(attrs)
         if self._held > ELEMENTS_MAX:
-            raise NoXml(f"one {name} has more than {ELEMENTS_MAX} elements in it")
+            raise NoXml(f"one part of it has more than {ELEMENTS_MAX} elements and attributes")
         self._builder.start(name, dict(attrs.items()))
 
     def characters(self, content: str) -> None:

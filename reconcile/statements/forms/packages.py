@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 from typing import IO, Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from defusedxml.common import DefusedXmlException
 from openpyxl.reader.excel import ExcelReader
@@ -26,6 +26,8 @@ PACKED_MAX = 60 * 2**20
 EXPANDED_MAX = 600 * 2**20
 TEXTS_MAX = 100 * 2**20
 """The texts of a workbook stand in memory while it is read."""
+PART_MAX, TAGS_MAX = 8 * 2**20, 300_000
+"""What is read whole, such as styles: in bytes, and in tags."""
 RATIO_MAX, RATIO_FROM = 100, 2**20
 """What is larger than a mebibyte may be packed to a hundredth at best."""
 BROKEN = (
@@ -51,6 +53,18 @@ FORMAT_MAX = 255
 warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")  # of styles and extensions
 
 
+class Members(ZipFile):
+    """An archive whose members are read whole only where they are small; raises NoXml."""
+
+    def read(self, name: str | ZipInfo, pwd: bytes | None = None) -> bytes:
+        """Read a member."""
+        member = name if isinstance(name, ZipInfo) else self.getinfo(name)
+        content = super().read(member, pwd) if member.file_size <= PART_MAX else b""
+        if member.file_size > PART_MAX or content.count(b"<") > TAGS_MAX:
+            raise NoXml(f"{member.filename[:60]} holds more than a workbook's own parts hold")
+        return content
+
+
 @dataclass
 class Package:
     """An open workbook: its sheets by name, each with where it stands, and those that can be seen."""
@@ -67,7 +81,10 @@ class Package:
         part = self.manifest.find(SHARED_STRINGS)
         if part is None:
             return []
-        with self.archive.open(part.PartName[1:]) as source:
+        member = self.archive.getinfo(part.PartName[1:])
+        if member.file_size > TEXTS_MAX:
+            raise NoXml(f"its texts have more than {TEXTS_MAX} bytes")
+        with self.archive.open(member) as source:
             return list(markup.made(Texts(), source))
 
     def source(self, sheet: str) -> IO[bytes]:
@@ -96,7 +113,8 @@ def opened(file: File) -> Iterator[Package]:
             _weighed(file, raw)
             raw.seek(0)
             reader = ExcelReader(raw, read_only=True, data_only=True, keep_links=False)
-            with reader.archive:
+            reader.archive.close()
+            with Members(raw) as reader.archive:
                 reader.read_manifest()
                 reader.read_workbook()
                 apply_stylesheet(reader.archive, reader.wb)
@@ -133,12 +151,11 @@ def _weighed(file: File, raw: IO[bytes]) -> None:
         raise FileRefused(f"{file.name} has macros, and is not opened. Save it as XLSX, without them.")
     if any(member.flag_bits & 1 for member in members):
         raise FileRefused(f"{file.name} has a password. Save it without one.")
-    texts = sum(member.file_size for member in members if member.filename.endswith("sharedStrings.xml"))
     dense = any(
         member.file_size > RATIO_FROM and member.file_size > RATIO_MAX * member.compress_size
         for member in members
     )
-    if dense or texts > TEXTS_MAX or sum(member.file_size for member in members) > EXPANDED_MAX:
+    if dense or sum(member.file_size for member in members) > EXPANDED_MAX:
         raise FileRefused(
             f"{file.name} would expand to far more than a workbook of its size holds, and is not opened."
             " Export it as CSV."

@@ -3,7 +3,7 @@
 After ECMA-376, part 1, 18.3 and 18.4. The library's own way takes ten times as long.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import NamedTuple
 from xml.sax.xmlreader import AttributesImpl
@@ -13,6 +13,12 @@ from openpyxl.utils import column_index_from_string
 from reconcile.statements.forms.markup import Maker, NoXml
 
 ROWS_MAX = 2**20
+COLUMNS_MAX = 2**14
+WIDTH_MAX = 1000
+"""What stands in further columns is not read."""
+TEXT_MAX = 2**16
+"""A cell's text has half as many characters at most."""
+MERGED_KEPT = 5
 
 
 class Kept(NamedTuple):
@@ -21,7 +27,7 @@ class Kept(NamedTuple):
     column: int
     kind: str
     style: int
-    text: str | None
+    text: str
     formula: bool
 
 
@@ -42,6 +48,10 @@ class Texts(Maker[str]):
         self.held: list[str] = []
         self.spoken = False
 
+    def weigh(self) -> None:
+        """Refuse a text that no cell holds."""
+        _weighed(self.held)
+
     def begin(self, name: str, attrs: AttributesImpl) -> None:
         """Begin an item."""
         match name:
@@ -56,6 +66,7 @@ class Texts(Maker[str]):
         """Keep an item."""
         match name:
             case "si":
+                self.weigh()
                 self.made.append("".join(self.held))
             case "t":
                 self.text = None
@@ -69,13 +80,23 @@ class Rows(Maker[SheetRow]):
     def __init__(self) -> None:
         """Begin above the first row."""
         super().__init__()
-        self.number, self.column = 0, 0
+        self.number, self.column, self.count = 0, 0, 0
         self.hidden = self.formula = self.spoken = False
         self.kind, self.style = "n", 0
         self.cells: list[Kept] = []
         self.held: list[str] | None = None
         self.formulas = 0
         self.merged: list[str] = []
+        """The first of the merged ranges."""
+        self.merged_count = 0
+
+    def weigh(self) -> None:
+        """Refuse a row, or a text, that no sheet holds."""
+        _weighed(self.held or ())
+        if self.count > COLUMNS_MAX:
+            raise NoXml(
+                f"its row {self.number} has more than {COLUMNS_MAX} cells, and a sheet has no more columns"
+            )
 
     def begin(self, name: str, attrs: AttributesImpl) -> None:
         """Begin a row or a cell, or read its text."""
@@ -86,11 +107,16 @@ class Rows(Maker[SheetRow]):
         """Keep a row or a cell."""
         match name:
             case "c":
-                text = None if self.held is None else "".join(self.held)
-                self.cells.append(Kept(self.column, self.kind, self.style, text, self.formula))
+                self.count += 1
+                if self.column <= WIDTH_MAX and (self.held or self.formula):
+                    text = "".join(self.held or ())
+                    if len(text) > TEXT_MAX:
+                        _weighed((text,))
+                    self.cells.append(Kept(self.column, self.kind, self.style, text, self.formula))
             case "v" | "t":
                 self.text = None
             case "row":
+                self.weigh()
                 self.made.append(SheetRow(self.number, self.hidden, self.cells))
             case "rPh":
                 self.spoken = False
@@ -101,7 +127,7 @@ class Rows(Maker[SheetRow]):
         if not 1 <= self.number <= ROWS_MAX:
             raise NoXml(f"it has a row {self.number}, and a sheet has {ROWS_MAX} at most")
         self.hidden = attrs.get("hidden") in ("1", "true")
-        self.cells, self.column = [], 0
+        self.cells, self.column, self.count = [], 0, 0
 
     def cell(self, attrs: AttributesImpl) -> None:
         """Begin a cell."""
@@ -125,8 +151,15 @@ class Rows(Maker[SheetRow]):
         self.spoken = True
 
     def merge(self, attrs: AttributesImpl) -> None:
-        """Keep which cells are merged."""
-        self.merged.append(attrs.get("ref", ""))
+        """Count which cells are merged, and keep the first."""
+        self.merged_count += 1
+        if len(self.merged) < MERGED_KEPT:
+            self.merged.append(attrs.get("ref", "")[:40])
+
+
+def _weighed(text: Collection[str]) -> None:
+    if sum(map(len, text)) > TEXT_MAX:
+        raise NoXml(f"it has a text of more than {TEXT_MAX} characters, and a cell holds no such")
 
 
 BEGIN: dict[str, Callable[[Rows, AttributesImpl], None]] = {

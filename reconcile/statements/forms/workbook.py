@@ -17,14 +17,13 @@ from reconcile.statements.columns import Columns, HeaderUntold
 from reconcile.statements.forms import headers, markup, packages, typed
 from reconcile.statements.forms.headers import HEADER_WITHIN
 from reconcile.statements.forms.packages import Package
-from reconcile.statements.forms.sheets import Kept, Rows, SheetRow
+from reconcile.statements.forms.sheets import MERGED_KEPT, Kept, Rows, SheetRow
 from reconcile.statements.forms.typed import Flawed
 from reconcile.statements.layouts import Cell, Layout, Row
 from reconcile.statements.opening import File
 
 EXACT = 10**15 - 1
-WIDTH_MAX = 1000
-TOLD_MAX = 5
+TOLD_MAX = MERGED_KEPT
 
 
 @dataclass
@@ -48,14 +47,13 @@ class _Sheet:
                     yield row.number, cells
 
     def _cells(self, row: SheetRow) -> list[Cell]:
-        held = [cell for cell in row.cells if cell.column <= WIDTH_MAX and (cell.text or cell.formula)]
-        made: list[Cell] = [""] * max((cell.column for cell in held), default=0)
-        for cell in held:
+        made: list[Cell] = [""] * max((cell.column for cell in row.cells), default=0)
+        for cell in row.cells:
             made[cell.column - 1] = self._cell(cell)
         return made
 
     def _cell(self, cell: Kept) -> Cell:
-        text = cell.text or ""
+        text = cell.text
         if not text:
             return Flawed("formula", "is a formula that was not worked out: save it in a spreadsheet first")
         match cell.kind:
@@ -85,9 +83,10 @@ class _Sheet:
     def notes(self) -> Iterator[str]:
         """Say what whoever reads the result has to know of the sheet."""
         if self.hidden:
-            yield f"Hidden rows of sheet {self.name} are read like the others: {_some(self.hidden)}."
+            hidden = _some(self.hidden, len(self.hidden))
+            yield f"Hidden rows of sheet {self.name} are read like the others: {hidden}."
         if self.seen.merged:
-            merged = _some(self.seen.merged)
+            merged = _some(self.seen.merged, self.seen.merged_count)
             yield f"Merged cells of sheet {self.name} hold a value in the first one: {merged}."
         if self.seen.formulas:
             yield f"Formulas in sheet {self.name}: {self.seen.formulas}, read as they were last worked out."
@@ -151,6 +150,6 @@ def _opened(file: File) -> Iterator[_Sheet]:
         yield _Sheet(package, stated or package.visible[0])
 
 
-def _some(held: Sequence[Any]) -> str:
-    more = len(held) - TOLD_MAX
+def _some(held: Sequence[Any], count: int) -> str:
+    more = count - TOLD_MAX
     return ", ".join(map(str, held[:TOLD_MAX])) + (f" and {more} more" if more > 0 else "")
