@@ -126,6 +126,7 @@ def restored(page: Page, post: Post) -> Run:
     page.goto("/runs/")
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("heading", name=HEADLINE)).to_be_visible()
+    expect(page.get_by_text("invoices: Web shop to Tieout to Durban Books")).to_be_visible()
     until(lambda: len(post.got) == 3, what="Its mail", every_s=0.1)
     page.reload()
     expect(page.get_by_text("Mailed to 1 recipient,")).to_be_visible()
