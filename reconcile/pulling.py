@@ -66,7 +66,9 @@ COLUMNS = (
 )
 COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
 COME_AGAIN = (
-    "DELETE FROM reconcile_record WHERE run_id = %s AND side = %s AND external_id = ANY(%s)"
+    "DELETE FROM reconcile_record WHERE run_id = %(run)s AND side = %(side)s AND external_id = ANY(%(ids)s)"
+    " AND (NOT %(both)s OR (external_id, reference) IN"
+    " (SELECT * FROM unnest(%(ids)s::text[], %(references)s::text[])))"
     " RETURNING amount, currency, standing"
 )
 
@@ -104,6 +106,8 @@ class Staging:
     repeated: int = 0
     totals: Totals = field(default_factory=dict)
     side: ClassVar[Record.Side] = Record.Side.DESTINATION
+    known_by_reference: ClassVar[bool] = False
+    """Whether what has one id and another reference is another one: the id may be that of a table beside."""
 
     @classmethod
     def of(cls, run: Run) -> Self:
@@ -142,9 +146,12 @@ class Staging:
 
     def add(self, listed: Sequence[Listed], *, seen_at: datetime) -> None:
         """Write records and count them, each id once, as it came last; the caller has a transaction open."""
-        latest: dict[object, Listed] = {(record.id or place): record for place, record in enumerate(listed)}
+        latest: dict[object, Listed] = {
+            (record.id, record.reference if self.known_by_reference else "") if record.id else place: record
+            for place, record in enumerate(listed)
+        }
         self.repeated += len(listed) - len(latest)
-        self._forget([record.id for record in latest.values() if record.id])
+        self._forget([record for record in latest.values() if record.id])
         with connection.cursor() as cursor, cursor.copy(COPY) as copy:
             for record in latest.values():
                 self.number += 1
@@ -171,10 +178,17 @@ class Staging:
             *(False, "", False, False, False, ""),
         )
 
-    def _forget(self, ids: list[str]) -> None:
+    def _forget(self, again: Sequence[Listed]) -> None:
         """Take out what came under the same ids before: the list has moved on meanwhile."""
+        values: dict[str, Any] = {
+            "run": self.run.pk,
+            "side": self.side.value,
+            "ids": [record.id for record in again],
+            "references": [record.reference for record in again],
+            "both": self.known_by_reference,
+        }
         with connection.cursor() as cursor:
-            cursor.execute(COME_AGAIN, [self.run.pk, self.side.value, ids])
+            cursor.execute(COME_AGAIN, values)
             for amount, currency, standing in cursor.fetchall():
                 self.repeated += 1
                 self.count(amount, currency, stands=Listed(standing=standing).stands, times=-1)

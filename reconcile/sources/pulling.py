@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from pydantic import ValidationError
@@ -31,11 +31,15 @@ from reconcile.models import Plan, Record, Run
 from reconcile.pulling import MARGIN, NOT_PROVED, PROVED, Staging
 from reconcile.sources import rows
 from reconcile.sources.rules import Control, SourceRules
-from reconcile.sums import Side, Totals, read_totals, shown, store_totals
+from reconcile.sums import NOUGHT, Side, Totals, read_totals, shown, store_totals
 
 NO_CONTROL = "nothing counts them beside the rows themselves"
 MOVED = "they changed while they were read"
 NO_AMOUNTS = "some rows have no amount that can be read, so that only their number is"
+ONE_TOTAL = "its control adds several currencies up as one, so that only their number is"
+NO_COUNT = "its control brings no count: the number of rows first, then their total."
+DIGITS = 30
+"""The most that a count or total of a control has on either side of its point."""
 
 Counted = list[tuple[int, str | None, str]]
 """What a source says of itself: how many rows, what they come to as text, and of which currency, or ""."""
@@ -47,6 +51,7 @@ class Rows(Staging):
 
     every: Totals = field(default_factory=dict)
     side: ClassVar[Record.Side] = Record.Side.SOURCE
+    known_by_reference: ClassVar[bool] = True
 
     @staticmethod
     def so_far(run: Run) -> dict[str, Any]:
@@ -162,7 +167,7 @@ def _counted(run: Run, rules: SourceRules) -> Counted:
 
 
 def _count(rules: SourceRules, item: object) -> tuple[int, str | None, str]:
-    """Read one count; raises IncompletePull where it is none."""
+    """Read one count; raises IncompletePull where it is none, or has a total or currency that is none."""
     control = rules.control
     assert control is not None  # asked before
     if control.query is not None and isinstance(item, Mapping):
@@ -170,14 +175,38 @@ def _count(rules: SourceRules, item: object) -> tuple[int, str | None, str]:
     else:
         count, currency = records.search(control.count, item), None
         total = records.search(control.total, item) if control.total else None
+    number, whole = _number(count), None if total is None else _number(total)
+    if number is None or number < 0 or number != number.to_integral_value():
+        raise IncompletePull(NO_COUNT)
+    if total is not None and whole is None:
+        raise IncompletePull("its control brings a total that is no number.")
+    if total is None and number == 0:
+        whole = NOUGHT
+    return int(number), None if whole is None else f"{whole:f}", _currency(currency)
+
+
+def _number(value: object) -> Decimal | None:
+    """Return a number that can be reckoned with; None for all else, as NaN, true, or one without an end."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        return None
     try:
-        number = Decimal(str(count))
-        whole = None if total is None else f"{Decimal(str(total)):f}"
-    except InvalidOperation:
-        number, whole = Decimal(-1), None
-    if number < 0 or number != int(number):
-        raise IncompletePull("its control brings no count: the number of rows first, then their total.")
-    return int(number), whole or ("0" if number == 0 and total is None else None), str(currency or "")
+        number = Decimal(str(value))
+    except (ValueError, ArithmeticError):  # more digits than are ever read; no number
+        return None
+    if not number.is_finite():
+        return None
+    digits, exponent = number.as_tuple()[1:]
+    assert isinstance(exponent, int)  # it is finite
+    kept = number.adjusted() < DIGITS and len(digits) <= 2 * DIGITS and exponent >= -DIGITS
+    return number if kept else None
+
+
+def _currency(value: object) -> str:
+    """Return the currency that a count is of, "" for none; raises IncompletePull."""
+    try:
+        return money.read_currency(value) if records.holds(value) else ""
+    except money.MoneyError:
+        raise IncompletePull("its control names a currency that is none.") from None
 
 
 def judged(staging: Rows, rules: SourceRules, *, before: Counted, after: Counted) -> tuple[str, str]:
@@ -189,9 +218,8 @@ def judged(staging: Rows, rules: SourceRules, *, before: Counted, after: Counted
         return NOT_PROVED, NO_CONTROL
     fits = [_fits(staging, rules, said) for said in (before, after)]
     if all(fits):
-        return (
-            (PROVED, _as_counted(staging, after)) if _totalled(staging, rules) else (NOT_PROVED, NO_AMOUNTS)
-        )
+        why_not = _why_not_totalled(staging, rules, before) or _why_not_totalled(staging, rules, after)
+        return (NOT_PROVED, why_not) if why_not else (PROVED, _proved_by(staging, rules, after))
     if before != after:
         return NOT_PROVED, MOVED
     raise IncompletePull(
@@ -201,30 +229,30 @@ def judged(staging: Rows, rules: SourceRules, *, before: Counted, after: Counted
 
 
 def _fits(staging: Rows, rules: SourceRules, said: Counted) -> bool:
-    """Say whether what came in is what was counted, the total of each currency or of all together."""
-    if not _totalled(staging, rules) and rules.record.amounts:
+    """Say whether what came in is what was counted: the total of each currency, or of the only one."""
+    came = {currency: side for currency, side in staging.every.items() if side.count}
+    known = {currency: (count, total) for count, total, currency in said}
+    by_number = not any(known) and (len(came) > 1 or not rules.record.amounts)
+    if by_number or _why_not_totalled(staging, rules, said):
         return sum(count for count, _, _ in said) == staging.records
-    if any(currency for _, _, currency in said):
-        known = {currency: (count, total) for count, total, currency in said}
-        if len(known) != len(said):
-            return False
-        currencies = known.keys() | {currency for currency, side in staging.every.items() if side.count}
-        return all(
-            _same(rules, staging.every.get(currency, Side()), known.get(currency, (0, "0")), currency)
-            for currency in currencies
-        )
-    whole = Side()
-    for side in staging.every.values():
-        whole.count += side.count
-        whole.amount += side.amount
-    held = [currency for currency, side in staging.every.items() if side.count and currency]
-    alone = held[0] if len(held) == 1 else ""
-    return len(said) <= 1 and _same(rules, whole, (said[0][:2] if said else (0, "0")), alone)
+    if len(known) != len(said):
+        return False
+    if not any(known):
+        known = {next(iter(came), ""): known.get("", (0, "0"))}
+    return all(
+        _same(rules, came.get(currency, Side()), known.get(currency, (0, "0")), currency)
+        for currency in known.keys() | came.keys()
+    )
 
 
-def _totalled(staging: Rows, rules: SourceRules) -> bool:
-    """Say whether every row has an amount, so that the total can be compared, or none has to have one."""
-    return not rules.record.amounts or not staging.every.get("", Side()).count
+def _why_not_totalled(staging: Rows, rules: SourceRules, said: Counted) -> str:
+    """Say why a total cannot be compared that has to be; empty where it can, or where none is said."""
+    if not rules.record.amounts:
+        return ""
+    if staging.every.get("", Side()).count:
+        return NO_AMOUNTS
+    several = sum(bool(side.count) for side in staging.every.values()) > 1
+    return ONE_TOTAL if several and any(total is not None and not cur for _, total, cur in said) else ""
 
 
 def _same(rules: SourceRules, came: Side, said: tuple[int, str | None], currency: str) -> bool:
@@ -233,28 +261,23 @@ def _same(rules: SourceRules, came: Side, said: tuple[int, str | None], currency
         return False
     if total is None or not rules.record.amounts:
         return True
-    return _major(rules, Decimal(total), currency) == came.amount
+    return Decimal(total) == _as_counted(rules, came.amount, currency)
 
 
-def _major(rules: SourceRules, total: Decimal, currency: str) -> Decimal | None:
-    """Return a counted total as rows are read: in major units, and by its sign; None where it cannot be."""
+def _as_counted(rules: SourceRules, amount: Decimal, currency: str) -> Decimal:
+    """Return a sum as the source counts it: in the unit of its rows, and by their sign."""
     record = rules.record
-    if record.amount_unit == "minor":
-        try:
-            total = money.read(
-                int(total), "minor", currency=currency, minor_decimals=record.minor_decimals
-            ).amount
-        except money.MoneyError:
-            return None
-    return -total if record.amount_sign else total
+    if record.amount_sign:
+        amount = amount.copy_negate()
+    if record.amount_unit != "minor" or not amount:
+        return amount
+    return Decimal(money.minor(money.Money(amount, currency), minor_decimals=record.minor_decimals))
 
 
-def _as_counted(staging: Rows, said: Counted) -> str:
-    """Say what came in as it was counted: a total that names no currency never stands as if it were one's."""
-    if all(currency or total is None for _, total, currency in said):
-        return _in_words(said)
-    several = len([currency for currency, side in staging.every.items() if side.count and currency]) > 1
-    return f"{_came(staging)}{'; its one total names no currency, and they come to it' * several}"
+def _proved_by(staging: Rows, rules: SourceRules, said: Counted) -> str:
+    """Say what came in as it was counted; in our words where a total names no currency, or is in cents."""
+    named = all(currency or total is None for _, total, currency in said)
+    return _in_words(said) if named and rules.record.amount_unit == "major" else _came(staging)
 
 
 def _in_words(said: Counted) -> str:

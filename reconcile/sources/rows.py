@@ -5,7 +5,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeVar
 
-from ledger.rules import keys, records
+from ledger.rules import keys, moments, records
+from ledger.rules.calls import RecordMap
 from ledger.rules.errors import TieoutError
 from ledger.rules.records import Unreadable
 from ledger.rules.states import Standing
@@ -32,7 +33,7 @@ def read(map: RowMap, item: object, *, template: str) -> Listed:
     nothing: tuple[Decimal | None, str] = NO_MONEY
     amount, currency = part("amount", lambda: records.read_money(record, item), nothing)
     no_moment: tuple[datetime | None, date | None] = NO_MOMENT
-    occurred_at, occurred_on = part("date", lambda: records.read_moment(record, item), no_moment)
+    occurred_at, occurred_on = part("date", lambda: _moment(record, item), no_moment)
     blank = {"amount": map.amounts and amount is None}
     standing = records.standing_of(record, status) or Standing.DONE
     return Listed(
@@ -46,6 +47,19 @@ def read(map: RowMap, item: object, *, template: str) -> Listed:
         occurred_on=occurred_on,
         why=unreadable(wrong, filter(blank.get, blank)),
     )
+
+
+def _moment(record: RecordMap, item: object) -> tuple[datetime | None, date | None]:
+    """Read when a row was made; raises Unreadable for what is no time in any zone, where no form is stated.
+
+    It would be without a date, and so in every window.
+    """
+    found, value = records.read_moment(record, item), records.search(record.occurred_at, item)
+    blank = value is None or (isinstance(value, str) and not value.strip())
+    guessed = found == NO_MOMENT and not blank and record.time_format is None
+    if guessed and moments.read(value, zone="UTC") == NO_MOMENT:
+        raise Unreadable("date: it is no date that can be read")
+    return found
 
 
 def _key(map: RowMap, item: object, template: str) -> str:

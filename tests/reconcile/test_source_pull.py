@@ -9,17 +9,19 @@
 """
 
 import os
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ledger.models import TieoutNow
+from ledger.models import TieoutNow, database_now
 from ledger.rules.states import Outcome
 from reconcile import leasing
 from reconcile.actions import start
 from reconcile.models import Finding, Record, Run
 from reconcile.running import NotWhole, window
-from reconcile.sources.pulling import MOVED, NO_AMOUNTS, NO_CONTROL
+from reconcile.sources.pulling import MOVED, NO_AMOUNTS, NO_CONTROL, ONE_TOTAL
 from tests.databases import Database
 from tests.people import browser_of
 from tests.reconcile.books import HELD, Books, adds_up, counts, key_of, record, row
@@ -120,6 +122,13 @@ def test_a_source_is_read_and_never_written(shop: Books, database: Database) -> 
         ),
         ((2, "250.00", "EUR"), (2, "250.00", "EUR"), "it counts 2 rows, EUR 250.00, and 2 rows, ZAR"),
         (("many", None), (2, None), "its control brings no count"),
+        (("NaN", None), (2, None), "its control brings no count"),
+        ((Decimal("Infinity"), None), (2, None), "its control brings no count"),
+        ((Decimal("1e1000000"), None), (2, None), "its control brings no count"),
+        ((True, None), (2, None), "its control brings no count"),
+        ((2, "sNaN"), (2, None), "its control brings a total that is no number"),
+        ((2, Decimal("1e999999")), (2, None), "its control brings a total that is no number"),
+        ((2, "250.00", "Z\0R"), (2, None), "its control names a currency that is none"),
     ],
 )
 def test_what_the_source_counts_itself_proves_it_complete_or_fails_the_run(
@@ -138,15 +147,64 @@ def test_what_the_source_counts_itself_proves_it_complete_or_fails_the_run(
         assert (run.sides["source"]["complete"], run.sides["source"]["why"]) == said
 
 
-def test_a_total_over_all_currencies_never_stands_without_what_came_of_each(sourced: Books) -> None:
-    again(sourced, {"control": {"query": "select …"}})
-    HELD.rows = [[row("1", amount="150.00"), row("2", amount="10.00", currency="EUR")]]
-    HELD.counts = [[{"count": 2, "sum": "160.00"}]] * 2
-    told = sourced.run()[0].sides["source"]
-    assert told["complete"] == "proved" and "160" not in told["why"]
-    assert (
-        told["why"].replace("\u00a0", " ").startswith("2 rows, EUR 10.00, ZAR 150.00; its one total names no")
-    )
+@pytest.mark.parametrize(
+    ("record", "amounts", "told"),
+    [
+        ({"amount_unit": "minor"}, [], (0, 0, ("proved", "0 rows"))),
+        ({"amount_unit": "minor"}, [], (0, None, ("proved", "0 rows"))),
+        ({}, [], (0, None, ("proved", "0 rows"))),
+        ({"amount_unit": "minor"}, ["ZAR 100"], (1, 100, ("proved", "1 row, ZAR\u00a01.00"))),
+        (
+            {"amount_unit": "minor"},
+            ["ZAR 100"],
+            (1, "100.9", "it counts 1 row, a total of 100.9 without currency, and 1 row"),
+        ),
+        ({"amount_sign": "negated"}, ["ZAR -5"], (1, "-5.00", ("proved", "1 row, ZAR\u00a05.00"))),
+        (
+            {"amount_sign": "negated"},
+            ["ZAR -5"],
+            (1, "5.00", "it counts 1 row, a total of 5.00 without currency, and 1 row"),
+        ),
+        ({}, ["ZAR 1", "JPY 2"], (2, "3", ("not proved", ONE_TOTAL))),
+        ({}, ["ZAR 1", "JPY 2"], (3, "3", "it counts 3 rows, a total of 3 without currency, and 2 rows")),
+        ({}, ["ZAR 1", "JPY 2"], (2, None, ("proved", "2 rows"))),
+    ],
+)
+def test_a_total_is_compared_in_the_unit_sign_and_currency_of_the_rows(
+    sourced: Books, record: dict[str, str], amounts: list[str], told: tuple[Any, ...]
+) -> None:
+    *count, said = told
+    assert sourced.plan.source is not None
+    kept = sourced.plan.source["record"]
+    again(sourced, {"control": {"query": "select …"}, "record": {**kept, **record}})
+    found = [one.split() for one in amounts]
+    HELD.rows = [[row(f"{n}", amount=amount, currency=cur) for n, (cur, amount) in enumerate(found)]]
+    HELD.counts = [[dict(zip(("count", "sum"), count, strict=True))]] * 2
+    if isinstance(said, str):
+        with pytest.raises(NotWhole, match=f"Web shop: {said}"):
+            sourced.run()
+    else:
+        run, _ = sourced.run()
+        assert (run.sides["source"]["complete"], run.sides["source"]["why"]) == said
+
+
+def test_rows_of_one_id_that_name_different_orders_are_as_many_rows(sourced: Books) -> None:
+    """What is called the id may be that of a customer; on one page, and on two."""
+    HELD.rows = [[row("1", id="c"), row("2", id="c")], [row("3", id="c"), row("1", id="c", amount="90.00")]]
+    run, _ = sourced.run()
+    assert (run.sides["source"]["rows"], run.sides["source"]["repeated"]) == (3, 1)
+    assert run.totals["source"] == {"count": 3, "amounts": {"ZAR": "290.00"}}
+    adds_up(run)
+
+
+def test_a_date_that_is_none_makes_its_row_unreadable_and_one_without_zone_does_not(sourced: Books) -> None:
+    """Else it would be without a date, and so in every window for ever."""
+    garbage = ("0000-00-00", "infinity", "2026\0", "10.11.2026", 10**30, True, ["2026-11-10"])
+    fine = ("", None, "  ", database_now().isoformat()[:19])
+    HELD.rows = [[row(f"{n}", date=date) for n, date in enumerate((*garbage, *fine))]]
+    run, found = sourced.run()
+    assert counts(run)["unreadable"] == len(garbage)
+    assert sum("date: it is no date that can be read" in one.why for one in found) == len(garbage)
 
 
 def test_amounts_that_cannot_be_read_leave_the_total_unproved(sourced: Books) -> None:
