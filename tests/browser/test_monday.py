@@ -24,7 +24,7 @@ from tests.browser.test_looks import keep, looked_at, outgrown
 from tests.browser.test_runs import PAPER
 from tests.databases import Clock
 from tests.mails import Post
-from tests.people import browser_of
+from tests.people import agrees, browser_of
 from tests.processes import Spawn
 from tests.reconcile.books import Books
 from tests.sandboxes import Sandbox
@@ -169,8 +169,10 @@ def prepared_by_one(page: Page) -> None:
     page.get_by_role("link", name="Sign it, refuse it or take it back").click()
     expect(page.get_by_role("button", name="Sign it")).to_have_count(0)
     expect(page.get_by_role("button", name="Take it back")).to_be_visible()
-    answer = browser_of("ann").post(page.url.removeprefix(origin(page)), {"answer": "approve", "reason": ""})
-    assert "a second person decides" in answer.content.decode()
+    agrees("ann")  # she approves what others prepare, and has the form that they would send
+    form = {"answer": "approve", "seen": page.locator("[name=seen]").input_value()}
+    refused = browser_of("ann").post(page.url.removeprefix(origin(page)), form).content.decode()
+    assert re.search('id="refusal".*: a second person decides', refused)
     assert not SignOff.objects.get().answer
 
 
