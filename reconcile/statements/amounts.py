@@ -33,6 +33,7 @@ _SHAPE = re.compile(
     r"(?P<number>[0-9.,](?:[0-9.,'’\ ]*[0-9])?)\ ?(?P<mark2>[^\W\d_]{1,3}|[$€£₹¥])?\ ?"
     r"(?P<sign3>[-+−]?)\ ?(?P<close>\))?"
 )
+_MINUS = re.compile(r"[-−(]|DR\b", re.IGNORECASE)
 _BLANKS = re.compile(r"[\s\u00a0\u202f]+")
 _PLAIN = re.compile(r"[1-9][0-9]{0,14}\.([0-9]+)")
 _EXPONENT = re.compile(r"[-+]?\d+(?:[.,]\d+)?[eE][-+]?\d+")
@@ -127,13 +128,40 @@ def read(cell: Cell, currency: str, mark: str, unit: money.Unit = "major") -> De
     return _number(f"-{digits}" if negative else digits, text, currency, unit)
 
 
-def signed(amount: Decimal, sign: str) -> Decimal:
-    """Return an amount with the sign that a column of its own gives it; Unreadable where they disagree."""
+@dataclass
+class Debits:
+    """Whether the amounts that a column calls debits have a minus of their own, all through the file."""
+
+    minus: bool = False
+    plain: bool = False
+
+    def see(self, amount: Cell, sign: str) -> None:
+        """Look at one amount; one of nought shows nothing."""
+        if SIDES.get(sign.upper()) != "-" or not re.search("[1-9]", str(amount)):
+            return
+        if amount < 0 if isinstance(amount, Decimal) else _MINUS.search(str(amount)):
+            self.minus = True
+        else:
+            self.plain = True
+
+    @property
+    def mixed(self) -> bool:
+        """Say whether some have one and some have none: one with a minus may be taken back."""
+        return self.minus and self.plain
+
+
+def signed(amount: Decimal, sign: str, *, mixed: bool) -> Decimal:
+    """Return an amount with the sign that a column of its own gives it; Unreadable where they disagree.
+
+    Of mixed debits one with a minus is either a debit or one that is taken back.
+    """
     mark = SIDES.get(sign.upper())
     if mark is None:
         raise Unreadable(f'"{sign[:20]}" is neither debit nor credit')
     if mark == "+" and amount < 0:
         raise Unreadable("its amount has a minus, and it is a credit")
+    if mark == "-" and amount < 0 and mixed:
+        raise Unreadable("its amount has a minus, and other debits of the file have none")
     return -abs(amount) if mark == "-" else amount
 
 

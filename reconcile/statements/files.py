@@ -51,12 +51,20 @@ def _form(file: File) -> Callable[[File], Layout]:
     if ofx.is_ofx(head):
         return ofx.look
     if head.startswith("<"):
-        return camt.look
+        return camt.look if camt.is_camt(head) else _titled
     if swift.is_swift(head):
         return swift.look
-    if head.startswith(("{", "[")):
+    if json_rows.is_json(head):
         return json_rows.look
     return delimited.look
+
+
+def _titled(file: File) -> Layout:
+    """Read lines whose title begins as XML does; FileRefused as XML where no header is among them."""
+    try:
+        return delimited.look(file)
+    except FileRefused:
+        return camt.look(file)
 
 
 def _text(head: bytes) -> str:

@@ -72,6 +72,8 @@ class Statement:
     """Its references of more than 15 digits have lost those behind the fifteenth."""
     settled: frozenset[str] = frozenset()
     """What is not to be stated of it: `decimal`, `days` or `unit`."""
+    mixed: bool = False
+    """Debits that a column of its own tells have a minus on some lines, and none on others."""
     seen: bool = False
     """All of it was looked through before it is read."""
     rows: int = 0
@@ -91,6 +93,7 @@ class Statement:
         layout = files.look(path, how)
         made = cls(layout, "", "", unit=how.unit, seen=True)
         marks, orders, cuts = amounts.Evidence(), days.Evidence(), references.Evidence()
+        debits = amounts.Debits()
         places = layout.columns.places
         money_at = [places[part] for part in ("amount", "debit", "credit") if part in places]
         day_at, reference_at = places.get("date", -1), places["reference"]
@@ -105,6 +108,8 @@ class Statement:
             for place in money_at:
                 if isinstance(amount := cells[place], str):
                     marks.see(amount, line)
+            if "sign" in places and "amount" in places:
+                debits.see(cells[places["amount"]], _text(cells[places["sign"]]))
             if day_at >= 0 and isinstance(day := cells[day_at], str):
                 orders.see(day, line)
             if len(reference := cells[reference_at]) > references.KEPT:  # type: ignore[arg-type]  # text by now
@@ -116,7 +121,7 @@ class Statement:
             raise FileRefused(f"{path.name} is {layout.form}: {wrong}")
         made.mark = marks.decide(how.decimal, name=path.name, remedy=how.remedy("decimal", *amounts.MARKS))
         made.order = orders.decide(how.days, name=path.name, remedy=how.remedy("days", *days.ORDERS))
-        made.cut = cuts.cut
+        made.cut, made.mixed = cuts.cut, debits.mixed
         return made
 
     @cached_property
@@ -234,7 +239,9 @@ class Statement:
         if "amount" not in places:
             return self._of_two(cells[places["debit"]], cells[places["credit"]], currency)
         amount = amounts.read(cells[places["amount"]], currency, self.mark, self._unit)
-        return amounts.signed(amount, _text(cells[places["sign"]])) if "sign" in places else amount
+        if "sign" not in places:
+            return amount
+        return amounts.signed(amount, _text(cells[places["sign"]]), mixed=self.mixed)
 
     def _of_two(self, debit: Cell, credit: Cell, currency: str) -> Decimal:
         """Return what two columns come to; one of them is blank or nought, and neither has a sign."""

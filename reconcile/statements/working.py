@@ -112,6 +112,7 @@ def _previewed(path: Unlinked, how: How) -> dict[str, Any]:
         "lines": statement.rows,
         "sheets": [*statement.layout.sheets],
         "cut": statement.cut,
+        "mixed": statement.mixed,
         "settled": sorted(statement.settled),
     }
     return told | {"first": [_shown(line) for line in lines]}
@@ -142,8 +143,9 @@ def _known(comparison: Comparison, side: str, path: Unlinked) -> Statement:
     """Open a file by what was decided when it was read: it is not looked through a second time."""
     told = comparison.read[side]
     how = _how(comparison, side)
-    cut = told.get("cut", False)
-    return Statement(files.look(path, how), told["decimal_mark"], told["days"] or "", unit=how.unit, cut=cut)
+    decided = {what: told.get(what, False) for what in ("cut", "mixed")}
+    layout = files.look(path, how)
+    return Statement(layout, told["decimal_mark"], told["days"] or "", unit=how.unit, **decided)
 
 
 def _compare(comparison: Comparison, paths: dict[str, Unlinked]) -> None:

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.databases import Database
-from tests.reconcile.bank_statements import camt, entry, ofx
+from tests.reconcile.bank_statements import camt, entry, ids, ofx
 from tests.reconcile.exports import Files, counts
 from tests.reconcile.workbooks import HEADER, with_parts, workbook
 
@@ -107,3 +107,41 @@ def test_a_workbook_has_the_rows_and_formats_that_a_spreadsheet_has(compare: Fil
     for content, reference in ((rows, "000000007"), (longer, "7")):
         done = compare(content, f"reference,amount,currency\n{reference},1,ZAR\n", name="shop.xlsx")
         assert counts(done) == {"matched": 1}, reference
+
+
+def test_ofx_is_in_its_encoding_and_the_code_page_is_that_of_ascii_alone(compare: Files) -> None:
+    source = ofx(1, {"TRNAMT": "5", "FITID": "Zoë"})
+    books = "reference,amount,currency\nZoë,5,EUR\n"
+    utf8 = source.replace("ENCODING:USASCII", "ENCODING:UTF-8")
+    for content in (
+        source.encode("cp1252"),
+        utf8.encode(),
+        source.encode("utf-8-sig"),
+        source.replace("\n", " ", 4).encode("cp1252"),
+    ):
+        assert counts(compare(content, books)) == {"matched": 1}, content
+    assert "is not UTF-8 throughout" in compare(utf8.encode("cp1252"), books)["refused"]
+
+
+def test_an_entry_of_camt_is_booked_only_where_its_status_says_so(compare: Files) -> None:
+    """By code, or as plain text; one of the bank's own, or an empty one, is in no amount, and is shown."""
+    books = "reference,amount,currency\nA,5,EUR\n"
+    for status in ("<Sts><Prtry>PDNG</Prtry></Sts>", "<Sts/>", "<Sts><Prtry>BOOK</Prtry></Sts>"):
+        other = entry("7.00", "CRDT", ids("B"), status=status)
+        for closing in ("", "105.00"):
+            done = compare(camt(entry("5.00", "CRDT", ids("A")), other, closing=closing), books)
+            assert counts(done) == {"matched": 1, "unreadable": 1}, status
+            assert "whether it is booked cannot be told" in done["findings"][0]["why"]
+        off = camt(entry("5.00", "CRDT", ids("A")), other, closing="112.00")
+        assert "7.00" in compare(off, books)["refused"], "the balances say that it is booked"
+    for status in ("<Sts>PDNG</Sts>", "<Sts><Cd>INFO</Cd></Sts>"):
+        done = compare(camt(entry("5.00", "CRDT", ids("A")), entry("7.00", "CRDT", status=status)), books)
+        assert counts(done) == {"matched": 1}, status
+
+
+def test_the_details_of_a_reversed_batch_turn_with_it(compare: Files) -> None:
+    books = "reference,amount,currency\nA,-30,EUR\nB,-20,EUR\n"
+    for sign in ("CRDT", ""):
+        batch = entry("50.00", "CRDT", ids("A", "30.00", sign), ids("B", "20.00", sign), reversal=True)
+        done = compare(camt(batch, opening="60.00", closing="10.00"), books)
+        assert counts(done) == {"matched": 2}, done["findings"]

@@ -132,3 +132,30 @@ def test_63_json_has_its_mark_as_csv_has(compare: Files) -> None:
         assert (counts(done), done["files"]["source"]["decimal_mark"]) == ({"matched": 1}, ",")
     stated = compare(line.encode("cp1252"), books, "--source-encoding=cp1252", name="shop.jsonl")
     assert counts(stated) == {"matched": 1}
+
+
+def test_63_debits_have_a_minus_all_through_a_file_or_not_at_all(compare: Files) -> None:
+    """Where both kinds stand under D, one with a minus may be a debit that is taken back: nobody guesses."""
+    head = "reference,amount,d/c,currency\n"
+    books = HEAD + "A,-5,ZAR\nB,-6,ZAR\nC,7,ZAR\n"
+    for lines in ("A,-5,D,ZAR\nB,(6),D,ZAR\nN,0,D,ZAR\n", "A,5,D,ZAR\nB,6,D,ZAR\n"):
+        done = compare(head + lines + "C,7,C,ZAR\n", books + ("N,0,ZAR\n" if "N," in lines else ""))
+        assert counts(done) == {"matched": 4 if "N," in lines else 3}, lines
+    for minus in ("-6", "(6)", "6-", "−6"):
+        done = compare(head + f"A,5,D,ZAR\nB,{minus},D,ZAR\nC,7,C,ZAR\n", books)
+        assert counts(done) == {"matched": 2, "unreadable": 1}, minus
+        assert "its amount has a minus, and other debits of the file have none" in str(done["findings"])
+
+
+def test_a_title_that_begins_as_json_or_xml_does_is_a_title(compare: Files) -> None:
+    rows = HEAD + "1,1.00,ZAR\n"
+    for title in ("[Export]", "[2026-11] Orders", "{Export}", "<Orders>", "<Orders of 2026>"):
+        done = compare(f"{title}\n{rows}")
+        assert counts(done) == {"matched": 1}, title
+        assert (done["files"]["source"]["form"], done["files"]["source"]["header_line"]) == ("CSV", 2)
+    for content, said in (
+        ("<html><p>reference</p></html>", "is XML or HTML"),
+        ("[1, 2", "is no JSON"),
+        ("[]", "None of the first 40 lines"),
+    ):
+        assert said in compare(content)["refused"], content

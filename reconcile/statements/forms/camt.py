@@ -23,12 +23,18 @@ from reconcile.statements.opening import File
 KINDS = {"Stmt": "Statement", "Rpt": "Report", "Ntfctn": "Notification"}
 WANTED = frozenset(("Bal", "TxsSummry", "StmtPgntn", "RptPgntn", "NtfctnPgntn", "Ntry"))
 NAMESPACE = re.compile(r"camt\.05[234](?:\.\d{3}\.\d{2})?")
+BOOKED, UNTOLD = "BOOK", ""
 AMOUNT = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,17})?|\.[0-9]{1,17}")
 
 
 class _Money(NamedTuple):
     amount: Decimal | None
     currency: str
+
+
+def is_camt(head: str) -> bool:
+    """Say whether a text begins as camt does."""
+    return bool(NAMESPACE.search(head))
 
 
 def look(file: File) -> Layout:
@@ -65,7 +71,7 @@ def _controls(file: File) -> tuple[list[Control], int]:
         elif not controls:
             raise FileRefused(f"{file.name} has entries outside of a statement.")
         elif name == "Ntry":
-            unbooked += not _is_booked(part)
+            unbooked += _status(part) not in (BOOKED, UNTOLD)
             _count(part, controls[-1])
         elif name.endswith("Pgntn"):
             paged = _text(part, "PgNb") != "1" or _text(part, "LastPgInd") not in ("true", "1")
@@ -77,10 +83,10 @@ def _controls(file: File) -> tuple[list[Control], int]:
 
 
 def _count(entry: Element, control: Control) -> None:
-    if not _is_booked(entry):
+    if _status(entry) != BOOKED:
         control.claims.clear()  # they may count it
     elif (amount := _signed(entry)) is not None:
-        control.add(amount, reversal=_text(entry, "RvslInd") in ("true", "1"))
+        control.add(amount, reversal=_is_reversal(entry))
 
 
 def _claim(part: Element, control: Control) -> None:
@@ -118,7 +124,7 @@ def _flipped(controls: list[Control]) -> bool:
 def _entries(file: File, *, flipped: bool) -> Iterator[Entry]:
     number = 0
     for name, part in _parts(file):
-        if name == "Ntry" and _is_booked(part):
+        if name == "Ntry" and _status(part) in (BOOKED, UNTOLD):
             for made in _lines(part, flipped=flipped):
                 number += 1
                 yield replace(made, number=number)
@@ -128,12 +134,17 @@ def _lines(entry: Element, *, flipped: bool) -> Iterator[Entry]:
     """Yield a line for each detail of a batch that has its own amount, else one for the entry."""
     money, sign = _money(entry.find("Amt")), _sign(entry, flipped=flipped)
     details = entry.findall("NtryDtls/TxDtls")
+    if _status(entry) == UNTOLD:
+        why = "its status is one of the bank's own: whether it is booked cannot be told"
+        yield replace(_entry(entry, details, "", money.currency), why=why)
+        return
     if money.amount is None or not sign:
         why = f'the amount "{_text(entry, "Amt")[:40]}" cannot be read, or is neither credit nor debit'
         yield replace(_entry(entry, details, "", money.currency), why=why)
         return
     whole = sign * money.amount
-    amounts = [_of_detail(one, money.currency, sign) for one in details]
+    turned = flipped and _is_reversal(entry)
+    amounts = [_of_detail(one, money.currency, sign, turned=turned) for one in details]
     if len(details) < 2 or None in amounts:
         alone = details if len(details) == 1 else []
         yield _entry(entry, alone, whole, money.currency)
@@ -161,23 +172,33 @@ def _entry(entry: Element, details: list[Element], amount: Cell, currency: str) 
     )
 
 
-def _of_detail(detail: Element, currency: str, sign: int) -> Decimal | None:
+def _of_detail(detail: Element, currency: str, sign: int, *, turned: bool) -> Decimal | None:
+    """Return the amount of a detail; its own indicator is turned with that of its entry."""
     money = _money(detail.find("Amt"))
     if money.amount is None:
         money = _money(detail.find("AmtDtls/TxAmt/Amt"))
     if money.amount is None or money.currency != currency:
         return None
-    own = _text(detail, "CdtDbtInd")
-    return money.amount * ({"CRDT": 1, "DBIT": -1}.get(own, 0) if own else sign)
+    own = {"CRDT": 1, "DBIT": -1}.get(_text(detail, "CdtDbtInd"), 0)
+    if not _text(detail, "CdtDbtInd"):
+        return money.amount * sign
+    return money.amount * (-own if turned else own)
 
 
-def _is_booked(entry: Element) -> bool:
-    return (_text(entry, "Sts/Cd") or _text(entry, "Sts") or "BOOK") == "BOOK"
+def _status(entry: Element) -> str:
+    """Return the status of an entry; one without any is booked, as a statement's entries are."""
+    if entry.find("Sts") is None:
+        return BOOKED
+    return _text(entry, "Sts/Cd") or _text(entry, "Sts") or UNTOLD
+
+
+def _is_reversal(entry: Element) -> bool:
+    return _text(entry, "RvslInd") in ("true", "1")
 
 
 def _sign(part: Element, *, flipped: bool = False) -> int:
     sign = {"CRDT": 1, "DBIT": -1}.get(_text(part, "CdtDbtInd"), 0)
-    return -sign if flipped and _text(part, "RvslInd") in ("true", "1") else sign
+    return -sign if flipped and _is_reversal(part) else sign
 
 
 def _signed(part: Element) -> Decimal | None:

@@ -1,5 +1,6 @@
 """JSON: an object a line (JSON lines), or one array of objects; numbers are read exactly as written."""
 
+import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import partial
@@ -20,8 +21,14 @@ Item = tuple[int, Mapping[str, object], str]
 
 EXACT = 2**53 - 1
 """Beyond it, many programs round a whole number that is no text (RFC 8259, section 6)."""
+BEGINS = re.compile(r'\{\s*(?:["}]|$)|\[\s*(?:[{["\]]|$|(?:-?\d[\d.eE+-]*|true|false|null)\s*(?:,|\]\s*$))')
 DEEP = 3
 """How deep members are looked for: `order.customer.name`."""
+
+
+def is_json(head: str) -> bool:
+    """Say whether a text begins as JSON does, to its second token: a title of a CSV may begin with [, too."""
+    return bool(BEGINS.match(head))
 
 
 def look(file: File) -> Layout:

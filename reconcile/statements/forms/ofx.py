@@ -11,7 +11,7 @@ from functools import partial
 from html import unescape
 from typing import IO, NamedTuple
 
-from reconcile.histories.files import FileRefused
+from reconcile.histories.files import MARKS, FileRefused
 from reconcile.statements.forms.bank import Entry, laid_out
 from reconcile.statements.layouts import Layout
 from reconcile.statements.opening import File
@@ -21,9 +21,8 @@ PIECE = 2**16
 VALUE_MAX = 2000
 AMOUNT = re.compile(r"[-+]?(?:\d{1,18}(?:[.,]\d{0,6})?|[.,]\d{1,6})")
 DAY = re.compile(r"(\d{4})(\d{2})(\d{2})(?:\d{0,6}(?:\.\d{3})?)?(?:\[.*\])?")
-WESTERN = re.compile(
-    r"^CHARSET\s*:\s*1252|encoding=.(?:iso-8859-1|windows-1252)", re.IGNORECASE | re.MULTILINE
-)
+ENCODING = re.compile(r"\bENCODING\s*:\s*([\w-]+)", re.IGNORECASE)
+WESTERN = re.compile(r"\bCHARSET\s*:\s*1252|encoding=.(?:iso-8859-1|windows-1252)", re.IGNORECASE)
 TAG = re.compile(r"(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9._]{0,63})\s*(?P<empty>/?)>")
 """A tag behind its <. OFX has no attributes."""
 CDATA = "![CDATA["
@@ -60,11 +59,16 @@ def look(file: File) -> Layout:
 
 
 def _encoding(file: File) -> str:
-    """Return how it is written: as stated, by its mark, or as its own head says."""
-    head = file.head.decode("latin-1")
-    if not file.how.encoding and WESTERN.search(head):
-        return "cp1252"
-    return file.encoding()
+    """Return how it is written: as stated, by its mark, or as its own head says.
+
+    In OFX 1 CHARSET is a code page of ENCODING:USASCII alone (OFX 1.6, 2.2).
+    """
+    head = file.head.decode("latin-1").partition("<OFX>")[0]
+    said = ENCODING.search(head)
+    marked = any(file.head.startswith(mark) for mark, _ in MARKS)
+    if file.how.encoding or marked or (said and said[1].upper() != "USASCII") or not WESTERN.search(head):
+        return file.encoding()
+    return "cp1252"
 
 
 class _Tags:
