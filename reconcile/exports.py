@@ -6,7 +6,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import Any
 
-from reconcile import findings, provenance, reports, reversals, tables
+from reconcile import findings, provenance, reports, reversals, tables, tie_sheets
 from reconcile.classes import ItemClass
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
@@ -49,13 +49,15 @@ def table(run: Run, *, author: str, now: datetime) -> Table:
         count=rows.count() + len(run.reversed),
         totals={f"unexplained {currency}": amount for currency, amount in run.residual.items()},
         more={
+            "open": rows.filter(is_open=True).count(),
             **dict(provenance.lines(provenance.of(run, author=author, now=now))),
             **dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"])),
         },
     )
     by = {finding.pk: waiver for finding, waiver in waived}
     found = (_row(run, finding, by.get(finding.pk)) for finding in rows.iterator(ROWS))
-    return Table(about, COLUMNS, chain(found, map(_reversed, run.reversed)))
+    sheet = tie_sheets.sheet(run, waived)
+    return Table(about, COLUMNS, chain(found, map(_reversed, run.reversed)), before=[sheet])
 
 
 def document(run: Run, *, author: str, now: datetime) -> Iterator[str]:

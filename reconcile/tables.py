@@ -74,6 +74,8 @@ class Table:
     about: About
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
+    before: Sequence[workbooks.Sheet] = ()
+    """Of a workbook alone: small tables before the rows."""
 
     def written(self, form: Form) -> Iterator[str] | Iterator[bytes]:
         """Yield it in one of its forms, part by part."""
@@ -81,7 +83,7 @@ class Table:
             case Form.CSV:
                 return self.csv()
             case Form.XLSX:
-                return workbooks.written(self.about.rows(), self.columns, self.rows)
+                return workbooks.written(self.about.rows(), self.columns, self.rows, before=self.before)
             case Form.JSON:
                 return self.json()
 

@@ -8,6 +8,7 @@ text is cut, with a mark that says so.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import chain, islice
@@ -31,15 +32,31 @@ TEXT_FORMAT_MAX = 255
 NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """A small table of its own, between where it comes from and the rows."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+
+
 def written(
-    about: Iterable[Sequence[object]], columns: Sequence[str], rows: Iterable[Sequence[object]]
+    about: Iterable[Sequence[object]],
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    before: Iterable[Sheet] = (),
 ) -> Iterator[bytes]:
     """Yield a workbook, piece by piece, once all of it lies in a file that has no name; in bounded memory."""
     with TemporaryDirectory(prefix="tieout-") as folder, TemporaryFile() as file:
         book = Workbook(file, {"constant_memory": True, "tmpdir": folder})
         book.use_zip64()
         try:
-            _Sheets(book, about, columns).write(rows)
+            sheets = _Sheets(book, about, columns)
+            for one in before:
+                sheets.small(one)
+            sheets.write(rows)
         finally:
             book.close()
         file.seek(0)
@@ -72,24 +89,28 @@ class _Sheets:
         """Write all rows, on as many sheets as they take."""
         left = iter(rows)
         first = list(islice(left, MEASURED))
-        widths = [
-            min(max([NARROW, len(name), *(len(str(row[place])) for row in first)]), WIDE)
-            for place, name in enumerate(self.columns)
-        ]
+        widths = _widths(self.columns, first)
         number, sheet, line = 0, None, SHEET_ROWS
         for row in chain(first, left):
             if sheet is None or line == SHEET_ROWS:
                 self.end(sheet, line)
                 number, line = number + 1, 1
-                sheet = self.begun(ROWS if number == 1 else f"{ROWS} {number}", widths)
+                sheet = self.begun(ROWS if number == 1 else f"{ROWS} {number}", self.columns, widths)
             self.cells(sheet, line, row)
             line += 1
-        self.end(sheet or self.begun(ROWS, widths), line if sheet else 1)
+        self.end(sheet or self.begun(ROWS, self.columns, widths), line if sheet else 1)
 
-    def begun(self, name: str, widths: Sequence[int]) -> Any:
+    def small(self, one: Sheet) -> None:
+        """Write a table that stands on a sheet of its own, and is not filtered."""
+        rows = list(one.rows)
+        sheet = self.begun(one.name, one.columns, _widths(one.columns, rows))
+        for line, row in enumerate(rows, 1):
+            self.cells(sheet, line, row)
+
+    def begun(self, name: str, columns: Sequence[str], widths: Sequence[int]) -> Any:
         """Begin a sheet with its heads."""
         sheet = self.book.add_worksheet(name)
-        for place, (head, width) in enumerate(zip(self.columns, widths, strict=True)):
+        for place, (head, width) in enumerate(zip(columns, widths, strict=True)):
             sheet.set_column(place, place, width + 2)
             sheet.write_string(0, place, head, self.head)
         sheet.freeze_panes(1, 0)
@@ -138,6 +159,14 @@ def fitting(text: str) -> str:
         return text
     room = 2 * (CELL_MAX - len(CUT))
     return text.encode("utf-16-le")[:room].decode("utf-16-le", "ignore") + CUT
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[int]:
+    """Say how wide each column is, in characters."""
+    return [
+        min(max([NARROW, len(name), *(len(str(row[place])) for row in rows)]), WIDE)
+        for place, name in enumerate(columns)
+    ]
 
 
 def _fits(number: int | Decimal) -> bool:

@@ -6,13 +6,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.urls import reverse
 
 from ledger.actions.deputising import Asking, askers
 from ledger.models import Approval, TieoutNow
 from ledger.rules.approvals import OVERRIDES
 from ledger.rules.second_person import Asker
 from reconcile.models import Decision, Proposal, SignOff
-from review import approvers, asked, told, wording
+from review import approvers, asked, signing_off, told, wording
 from review.built import built
 from review.models import Bulk
 from review.row import Row, rows
@@ -79,13 +80,45 @@ def _request(approval: Approval, row: Row, person: User, now: datetime, *, by: A
     )
 
 
-def lately() -> list[tuple[Approval, str, tuple[str, str, str], str]]:
-    """Return the latest answers, with the name of the operation, and what takes back what was approved."""
+@dataclass(frozen=True)
+class Answered:
+    """One request that was answered: when, what became of it, and where it stands."""
+
+    at: datetime
+    told: tuple[str, str, str]
+    """Icon, who, and what became of it."""
+    title: str
+    url: str
+    undone_by: str = ""
+    """What takes back what was approved."""
+
+
+def lately() -> list[Answered]:
+    """Return the latest answers about operations and signatures."""
     rows = Approval.objects.filter(decided_at__isnull=False).select_related("operation__operation_type")
-    return [
-        (row, wording.title(row.operation), asked.past(row), asked.undone_by(row))
+    found = [
+        Answered(
+            row.decided_at,
+            asked.past(row),
+            wording.title(row.operation),
+            reverse("operation", args=[row.operation.uid]),
+            asked.undone_by(row),
+        )
         for row in rows.order_by("-decided_at")[:LATELY]
+        if row.decided_at is not None
     ]
+    signed = SignOff.objects.filter(decided_at__isnull=False).select_related("plan")
+    found += [
+        Answered(
+            one.decided_at,
+            signing_off.past(one),
+            signing_off.named(one),
+            reverse("signature", args=[one.uid]),
+        )
+        for one in signed.order_by("-decided_at")[:LATELY]
+        if one.decided_at is not None
+    ]
+    return sorted(found, key=lambda one: one.at, reverse=True)[:LATELY]
 
 
 def figure() -> str:

@@ -173,6 +173,12 @@ class Page:
             for way in self._fitting()
         ]
 
+    @property
+    def decided(self) -> str:
+        """Say once why every way is closed, where somebody has decided already; empty where it is not so."""
+        whys = {door.why for door in self.doors}
+        return whys.pop() if self.standing and len(whys) == 1 else ""
+
     def _why_unfit(self, way: Way) -> str:
         return matching.why_unfit(self.finding) if way is Way.MATCH else leaves.why_unfit(self.finding, way)
 

@@ -115,6 +115,22 @@ def _became(one: SignOff, now: datetime) -> str:
     return f"{one.maker} {what}; {who} {did} {at}: {one.why}"
 
 
+def past(one: SignOff) -> tuple[str, str, str]:
+    """Return icon, who, and what became of one that is answered, before its name."""
+    what, who = "signature" if one.way == Way.SIGN else "opening again", wording.who(one.decided_by)
+    match Answer(one.answer):
+        case Answer.APPROVED if one.way == Way.SIGN:
+            return "completed", one.decided_by, f"signed what {one.maker} prepared:"
+        case Answer.APPROVED:
+            return "completed", one.decided_by, f"opened again, asked by {one.maker}:"
+        case Answer.REFUSED:
+            return "failed", one.decided_by, f"refused the {what} that {one.maker} asked for, “{one.why}”:"
+        case Answer.WITHDRAWN:
+            return "back", one.decided_by, f"took back the {what}, “{one.why}”:"
+        case _:
+            return "clock", who, f"ended the {what} that {one.maker} asked for, {one.why}:"
+
+
 def named(one: SignOff) -> str:
     """Name what is to be signed."""
     return f"Run {one.run_id} · {one.plan.name}"

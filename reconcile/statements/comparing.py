@@ -132,7 +132,7 @@ WITH found AS (
     GROUP BY item_class, reference, side, currency
 )
 """
-SUM_UP = "SELECT item_class, currency, sum(amount) FROM found GROUP BY item_class, currency"
+SUM_UP = "SELECT item_class, currency, sum(amount), count(*) FROM found GROUP BY item_class, currency"
 READ = """
 , there AS (
     SELECT place, jsonb_agg(line ORDER BY surplus, number) AS lines FROM (
@@ -187,6 +187,8 @@ class Sum:
     item_class: str
     currency: str
     amount: Decimal | None
+    differences: int
+    """How many there are: what is too many under one reference is one, of several items."""
 
 
 Result = tuple[Tie, list[Sum], Iterator[Difference]]

@@ -226,7 +226,9 @@ def headline(done: Compared) -> str:
         if one.amount is not None:
             amounts[one.currency] = amounts.get(one.currency, Decimal(0)) + abs(one.amount)
     listed = "".join(f", {shown(amount, currency)}" for currency, amount in sorted(amounts.items()))
-    return f"Explained; {done.found} difference{'s' * (done.found != 1)}{listed}"
+    count = sum(one.differences for one in done.sums)
+    items = f"{done.found} items in " if done.found != count else ""
+    return f"Explained; {items}{count} difference{'s' * (count != 1)}{listed}"
 
 
 def _read_as(side: Statement) -> str:

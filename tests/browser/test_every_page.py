@@ -285,7 +285,7 @@ def test_a_run_to_prepare_to_sign_and_to_open_again(clock: Clock, windows: Windo
     look.at("run-prepare", "ann", doors.to_prepare(place, "ann")[0], says="Prepare run")
     waits = doors.prepared(place, "ann")[0]
     look.at("signature-to-give", "bob", waits, says="Sign it")
-    look.at("approvals-signatures", "bob", "/approvals/", says="Signatures")
+    look.at("approvals-signatures", "bob", "/approvals/", says="Read and sign")
     signed = doors.signed(place, "ann", "/")[0]
     look.at("signature", "bob", signed, says="What was signed, as it was then")
     look.at("run-signed", "bob", f"/runs/{Run.objects.latest('pk').uid}/", says="Signed by bob")

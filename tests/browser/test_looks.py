@@ -163,7 +163,7 @@ def test_two_exports_are_compared_without_script_and_every_page_of_it_passes_axe
     plain.get_by_role("button", name="Compare", exact=True).click()
     assert tasks.compare(pk)
     plain.get_by_role("link", name="Look again").click()
-    expect(plain.get_by_role("heading", name="Explained; 9 differences")).to_be_visible()
+    expect(plain.get_by_role("heading", name="Explained; 9 items in 7 differences")).to_be_visible()
     page.goto("/compare/")
     unfold(page)
     wrong += [f"done, {line}" for line in looked_at(page, "compare-done")]

@@ -23,7 +23,7 @@ def test_the_examples_show_what_is_missing_extra_doubled_and_different(run_manag
     done = run_manage("compare", *files, check=False)
     assert done.returncode == 1, done.stderr
     lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert lines[0] == "Explained; 9 differences, ZAR 11 231.19"
+    assert lines[0] == "Explained; 9 items in 7 differences, ZAR 11 231.19"
     assert {"Matched 46 + 46 115 178.52 115 178.52", "Unexplained ZAR 0.00"} <= set(lines)
     assert "Totals of the files 49 + 53 119 633.52 125 684.71" in lines
     (doubled,) = [line for line in lines if line.startswith("Doubled Order 471")]

@@ -38,7 +38,7 @@ from reconcile.models import Run, SignOff
 from reconcile.running import NotWhole, execute, window
 from reconcile.signing import actions, freezing
 from tests.databases import Clock, Database
-from tests.people import person
+from tests.people import browser_of, person
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.signatures import prepared, sign, signed
 
@@ -426,3 +426,17 @@ def test_what_is_waived_is_named_with_who_waived_it(listed: Books) -> None:
     (still,) = kept["open"]
     assert still["waived"] == {"by": "eve", "until": until.isoformat(), "reason": "Comes on Friday."}
     assert kept["tie_out"]["waived"], "set apart in the tie-out as well"
+
+
+def test_approvals_has_what_is_to_be_signed_in_front_and_then_among_what_was_decided(listed: Books) -> None:
+    one = prepared(listed.run()[0])
+    at, lists = f"/approvals/signatures/{one.uid}/", {}
+    for name in ("ann", "bob"):
+        front, _, beside = browser_of(name).get("/approvals/").content.decode().partition("</ol>")
+        assert front.count(at) == 2 and at not in beside
+        lists[name] = front
+    assert "Take it back" in lists["ann"] and "Read and sign" in lists["bob"]
+    sign(one)
+    page = browser_of("ann").get("/approvals/").content.decode()
+    lately = page.partition('id="h-past"')[2]
+    assert page.count(at) == lately.count(at) == 1 and "signed what ann prepared:" in lately

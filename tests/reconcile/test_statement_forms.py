@@ -218,7 +218,7 @@ def test_66_mt940_reversals_years_and_several_statements_are_proved_by_their_bal
     )
     second = mt940("61:260102D0,50NTRFD", opening="C260101EUR135,00", closing="C260102EUR134,50")
     books = (
-        "reference,amount,currency,date\nE-1,50,EUR,2025-12-30\nBANK-B,-20,EUR,2025-12-31\n"
+        "reference,amount,currency,date\nE-1,50,EUR,2025-12-30\nB,-20,EUR,2025-12-31\n"
         "BANK-C,5,EUR,2025-12-31\nD,-0.5,EUR,2026-01-03\n"
     )
     done = compare(books, first + second, name="books.sta")
@@ -232,6 +232,19 @@ def test_66_mt940_reversals_years_and_several_statements_are_proved_by_their_bal
     assert one["destination"] == [
         {"line": 5, "id": None, "amount": "-0.50", "currency": "EUR", "date": "2026-01-02"}
     ]
+
+
+def test_an_mt940_is_matched_by_what_the_owner_gave_and_then_by_what_the_bank_gave(compare: Files) -> None:
+    text = mt940(
+        "61:260101C50,00NTRFA-001//BANK-1",
+        "61:260101C20,00NTRFNONREF//BANK-2",
+        closing="C260102EUR170,00",
+    )
+    assert counts(compare(HEAD + "A-001,50,EUR\nBANK-2,20,EUR\n", text)) == {"matched": 2}
+    named = ("--destination-columns", "reference=Bank's reference")
+    assert counts(compare(HEAD + "BANK-1,50,EUR\nBANK-2,20,EUR\n", text, *named)) == {"matched": 2}
+    named = ("--destination-columns", "reference=Owner's reference")
+    assert counts(compare(HEAD + "A-001,50,EUR\n", text, *named)) == {"matched": 1, "unreadable": 1}
 
 
 def test_mt942_is_proved_by_its_sums_and_what_is_not_whole_is_refused(compare: Files) -> None:

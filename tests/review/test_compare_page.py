@@ -77,7 +77,7 @@ def test_two_exports_become_a_report_that_only_their_owner_sees(database: Databa
         page(ann)
     shown = compare(ann)
     for words in (
-        "Explained; 9 differences, ZAR 11 231.19",
+        "Explained; 9 items in 7 differences, ZAR 11 231.19",
         "Doubled – 4 – 7 111.19 +7 111.19",
         "Totals of the files 49 53 119 633.52 125 684.71 +6 051.19",
         "Left out of books.csv: line 58 (Total).",

@@ -100,6 +100,8 @@ def test_one_click_is_one_decision_and_who_may_not_is_told_why(books: Books) -> 
     assert "closed a difference." in post(one, "close", **said)
     assert "Not now" not in post(one, "close", **said)
     assert one.decisions.count() == 1
+    shown = page(one, "bob")
+    assert shown.count("ann has decided already: it is closed.") == 1 and 'aria-disabled="true"' not in shown
     assert "ann has decided already: it is closed." in post(one, "waive", "bob", until="2026-12-24")
     assert "Choose what is to be done about it." in post(one, "burn")
 

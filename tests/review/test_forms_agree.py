@@ -118,6 +118,30 @@ def of_xlsx(run: Run) -> tuple[Said, dict[str, Any]]:
     return of_rows(head, told), head
 
 
+def ties_out(run: Run, told: Said) -> None:
+    """The tie-out as a sheet has the page's words and its figures, as numbers, and adds up."""
+    book = openpyxl.load_workbook(BytesIO(browser_of("vic").get(f"/runs/{run.uid}.xlsx").getvalue()))
+    assert book.sheetnames == ["Where this comes from", "Tie-out", "Rows"]
+    columns, *rows = book["Tie-out"].iter_rows(values_only=True)
+    assert columns == ("Currency", "Class", "Items", "Open", "Tieout", "Durban Books", "Difference")
+    page = plain(browser_of("vic").get(f"/runs/{run.uid}/").content.decode())
+    open_items = 0
+    for currency in run.tie["currencies"]:
+        named = {str(row[1]): row for row in rows if row[0] == (currency or "No amount, in items")}
+        foot = [named.pop(one) for one in ("All classes", "Counted another way", "Unexplained")]
+        classes = named.values()
+        assert all(str(row[1]) in page for row in classes)
+        assert all(isinstance(value, int | float) for row in classes for value in row[2:])
+        for place in (2, 3, 4, 5, 6):
+            assert Decimal(str(foot[0][place])) == sum(Decimal(str(row[place])) for row in classes)
+        assert foot[0][4:6] == foot[1][4:6] and not any(foot[2][4:6])
+        if currency:
+            sides = [told["sides"][side, currency] for side in ("ledger", "destination")]
+            assert [Decimal(str(one)) for one in foot[1][4:6]] == sides
+        open_items += int(str(foot[0][3]))
+    assert open_items == sum(run.findings.filter(is_open=True).values_list("items", flat=True))
+
+
 def of_json(run: Run) -> tuple[Said, dict[str, Any]]:
     told = json.loads(browser_of("vic").get(f"/runs/{run.uid}.json").getvalue())
     still = {one.pk for one in run.findings.filter(is_open=True)}
@@ -151,6 +175,7 @@ def test_60_count_equals_list_equals_export_equals_mail(listed: Books, post: Pos
     run, _ = listed.run()
     csv_said, about = of_csv(run)
     xlsx_said, sheet = of_xlsx(run)
+    ties_out(run, xlsx_said)
     json_said, provenance = of_json(run)
     assert csv_said == xlsx_said == json_said
     assert len(csv_said["classes"]) == 6 and set(csv_said["amounts"]) == {"ZAR", "JPY", "KWD"}

@@ -225,7 +225,7 @@ def test_a_run_at_work_is_shown_as_such(listed: Books) -> None:
     assert "Look again" in page
     assert "No process" not in page
     Run.objects.update(lease_until=TieoutNow())
-    assert "No process is at it now; a worker goes on with it" in page_of(run)
+    assert "It waits for a worker, which takes it up within seconds" in page_of(run)
 
 
 def test_an_empty_list_invites(database: Database) -> None:
@@ -259,7 +259,7 @@ def test_one_click_starts_one_run_and_whoever_may_stops_it(listed: Books) -> Non
     run = Run.objects.latest("pk")
     assert {click["Location"] for click in clicks} == {f"/runs/{run.uid}/"}
     assert (run.pk, run.actor) == (Run.objects.get(pk__gt=before.pk).pk, "ann")
-    assert "No process is at it now" in page_of(run)
+    assert "It waits for a worker" in page_of(run)
     assert "Your role looks only." in browser_of("vic").get("/runs/").content.decode()
     assert f"/runs/{run.uid}/stop/" in ann.get(f"/runs/{run.uid}/").content.decode()
     stop = {"reason": "The wrong month.", "command_id": uuid.uuid4()}

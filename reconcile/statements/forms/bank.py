@@ -19,6 +19,7 @@ HEADER = (
     "End-to-end id",
     "Bank's reference",
     "Payment reference",
+    "Owner's reference",
     "Value date",
     "Text",
 )
@@ -40,18 +41,20 @@ class Entry:
     end_to_end: str = ""
     bank: str = ""
     payment: str = ""
+    owner: str = ""
+    """What the account's owner has given, as SWIFT's field 61 has it before the bank's."""
     other: str = ""
-    """A reference of another kind, taken where there is none of the three."""
+    """A reference of another kind, taken where there is none of the four."""
     text: str = ""
     why: str = ""
 
     def row(self) -> Row:
         """Return it as a row; its reference is the first that there is."""
-        candidates = (self.end_to_end, self.payment, self.bank, self.other)
+        candidates = (self.end_to_end, self.payment, self.owner, self.bank, self.other)
         known = ["" if one.strip().upper() in NONE else one.strip() for one in candidates]
         reference = next(filter(None, known), "")
-        end_to_end, payment, bank, _ = known
-        cells = [reference, self.amount, self.currency, self.booked, bank, end_to_end, bank, payment]
+        end_to_end, payment, owner, bank, _ = known
+        cells = [reference, self.amount, self.currency, self.booked, bank, end_to_end, bank, payment, owner]
         return self.number, [*cells, self.value, self.text], self.why
 
 

@@ -140,7 +140,7 @@ def _entry(line: int, data: dict[str, Any]) -> Entry:
         data["date"],
         end_to_end=_text(data, "end_to_end_reference") or (eref[1] if eref else ""),
         bank=_text(data, "bank_reference"),
-        other=_text(data, "customer_reference"),
+        owner=_text(data, "customer_reference"),
         text=details[:200],
     )
 
