@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from ledger.models import Event, database_now
 from reconcile.expected import times
 from reconcile.expected.models import ExpectedRun, ExpectedRunQuerySet
 from reconcile.expected.standing import RED, Standing, standing
-from reconcile.expected.times import Unscheduled
+from reconcile.expected.times import UNKNOWN_ZONE, Unscheduled
 from reconcile.models import Plan, Run
 
 MOST = 1000
@@ -128,7 +128,11 @@ SAID = {
 
 
 def _reason(plan: Plan, how: Standing, rows: list[Any]) -> str:
-    due = [row.due_at.astimezone(plan.zone) for row in (rows[0], rows[-1])]
+    try:
+        zone: tzinfo = plan.zone
+    except UNKNOWN_ZONE:  # other plans do not wait for this one to be configured anew
+        zone = UTC
+    due = [row.due_at.astimezone(zone) for row in (rows[0], rows[-1])]
     first, last = (f"{at:%Y-%m-%d %H:%M %Z}" for at in due)
     times_ = first if len(rows) == 1 else f"{len(rows)} times from {first} to {last}"
     return f"{plan.name}, due {times_}: {SAID[how]}."

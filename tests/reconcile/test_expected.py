@@ -207,6 +207,16 @@ def test_the_database_keeps_what_was_expected(listed: Books, clock: Clock) -> No
                 cursor.execute(statement)
 
 
+def test_a_plan_whose_zone_is_not_known_is_told_of_in_utc_and_holds_up_no_other(
+    listed: Books, clock: Clock
+) -> None:
+    Plan.objects.update(timezone="Nowhere/City")
+    clock.set(FRIDAY + timedelta(hours=4))
+    scheduling.sweep()
+    (event,) = Event.objects.filter(kind="run_not_started")
+    assert event.reason == "invoices, due 2026-11-27 04:15 UTC: not started."
+
+
 def test_nobody_silences_what_is_expected_by_writing_it_down_otherwise(listed: Books, clock: Clock) -> None:
     """Settled ahead, a run would never be missed; behind one of the year 9998, none would be written."""
     settle = "UPDATE reconcile_expectedrun SET settled_at = {}"
