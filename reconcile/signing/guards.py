@@ -173,3 +173,57 @@ SIGNABLE_OF_EITHER_DAY = SIGNABLE.replace(
     "r.last_day IS NOT NULL", "(r.first_day IS NOT NULL OR r.last_day IS NOT NULL)"
 )
 """The same, also of days that were asked for with their first or their last one alone."""
+
+SIGNED_WHOLE = """
+-- What is signed is the run's own row, its open differences, and the two people of the row, at that moment.
+CREATE FUNCTION reconcile_signed_as(s reconcile_signoff) RETURNS boolean LANGUAGE sql STABLE
+    SET search_path = public, pg_temp AS $$
+    SELECT s.signed ->> 'run' = r.id::text AND s.signed #>> '{provenance,run}' = r.uid::text
+        AND s.signed #>> '{provenance,digest}' = r.digest
+        AND s.signed -> 'classes' = r.classes AND s.signed -> 'totals' = r.totals
+        AND s.signed -> 'residual' = r.residual
+        AND s.signed -> 'tie_out' ?& ARRAY['opening', 'new', 'lines', 'waived', 'ledger', 'destination']
+        AND NOT EXISTS (
+            SELECT FROM jsonb_each(s.signed -> 'tie_out') AS told
+            WHERE told.key NOT IN ('lines', 'waived')
+                AND told.value <> coalesce(r.tie -> told.key, '{}'::jsonb)
+        )
+        AND s.signed #>> '{prepared,by}' = s.maker AND s.signed #>> '{signed,by}' = s.decided_by
+        AND (s.signed #>> '{prepared,at}')::timestamptz = s.made_at
+        AND (s.signed #>> '{signed,at}')::timestamptz = s.decided_at
+        AND (
+            SELECT array_agg(ARRAY[one ->> 'class', coalesce(one ->> 'reference', ''), one ->> 'currency',
+                trim_scale((one ->> 'amount')::numeric)::text] ORDER BY place)
+            FROM jsonb_array_elements(s.signed -> 'open') WITH ORDINALITY AS told (one, place)
+        ) IS NOT DISTINCT FROM (
+            SELECT array_agg(ARRAY[f.item_class::text, f.reference::text, nullif(f.currency::text, ''),
+                trim_scale(CASE f.currency WHEN '' THEN 0 * f.amount ELSE f.amount END)::text
+            ] ORDER BY f.id)
+            FROM reconcile_finding AS f WHERE f.run_id = r.id AND f.is_open
+        )
+    FROM reconcile_run AS r WHERE r.id = s.run_id
+$$;
+
+CREATE FUNCTION reconcile_signed_whole() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF NEW.decided_at NOT BETWEEN greatest(NEW.made_at, tieout_now() - interval '5 minutes') AND tieout_now()
+        OR jsonb_typeof(NEW.signed) <> 'object' OR jsonb_typeof(NEW.signed -> 'open') IS DISTINCT FROM 'array'
+        OR jsonb_typeof(NEW.signed -> 'tie_out') IS DISTINCT FROM 'object'
+        OR NEW.signed_digest !~ '^[0-9a-f]{64}$' THEN
+        RAISE EXCEPTION 'what is signed is whole, and of now' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NOT coalesce(reconcile_signed_as(NEW), false) THEN
+        RAISE EXCEPTION 'what is signed is what the run came to' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+-- After the rules about who signs have spoken.
+CREATE TRIGGER signoff_whole AFTER UPDATE ON reconcile_signoff FOR EACH ROW
+    WHEN (OLD.answer = '' AND NEW.answer = 'approved' AND NEW.way = 'sign')
+    EXECUTE FUNCTION reconcile_signed_whole();
+"""
+SIGNED_ANYHOW = """
+DROP TRIGGER signoff_whole ON reconcile_signoff;
+DROP FUNCTION reconcile_signed_whole(), reconcile_signed_as(reconcile_signoff);
+"""

@@ -26,7 +26,7 @@ from django.db import IntegrityError, InternalError, connection, transaction
 from django.db.utils import DatabaseError
 
 from ledger import actions as ledger
-from ledger.models import Event
+from ledger.models import Event, database_now
 from ledger.rules.errors import NotNow
 from ledger.rules.states import Outcome
 from reconcile import leasing
@@ -64,14 +64,15 @@ def kinds() -> list[str]:
 
 def by_sql(one: SignOff, who: str = "bob", **more: Any) -> None:
     """Past every action: the row as signed, with an event of who signs."""
-    document = {"digest": one.digest}
+    now = more.get("decided_at", database_now())
+    document = freezing.frozen(one, signer=who, why="", now=now)
     with transaction.atomic():
         Event.objects.create(
             kind="signing_approved", actor=who, reason="Seen.", data={"signoff": str(one.uid)}
         )
         SignOff.objects.filter(pk=one.pk).update(
-            **{"answer": "approved", "decided_by": who, "why": "Seen.", "decided_at": one.made_at}
-            | {"signed": document, "signed_digest": "0" * 64}
+            **{"answer": "approved", "decided_by": who, "why": "Seen.", "decided_at": now}
+            | {"signed": document, "signed_digest": freezing.digest(document)}
             | more
         )
 
@@ -80,7 +81,8 @@ def inserted(run: Run, **more: Any) -> None:
     """Past every action: a preparation, with its event."""
     uid = uuid.uuid4()
     with transaction.atomic():
-        Event.objects.create(kind="prepared", actor="ann", reason="Seen.", data={"signoff": str(uid)})
+        maker = more.get("maker", "ann")
+        Event.objects.create(kind="prepared", actor=maker, reason="Seen.", data={"signoff": str(uid)})
         row = {
             "uid": uid,
             "way": "sign",
