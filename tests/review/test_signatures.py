@@ -13,7 +13,7 @@ from ledger.rules.states import Outcome
 from reconcile.differences import actions as differences
 from reconcile.differences.models import Way
 from reconcile.models import Finding, SignOff
-from reconcile.signing import actions
+from reconcile.signing import actions, leaves
 from tests.databases import Clock
 from tests.people import browser_of, person
 from tests.reconcile.books import HELD, Books, key_of, record
@@ -102,3 +102,15 @@ def test_what_was_not_seen_at_all_is_not_signed_and_a_form_that_is_not_whole_say
     one.refresh_from_db()
     assert one.waits
     assert pressed(one, shown, answer="refuse", reason="Who has 402?") == "done"
+
+
+def test_the_page_says_what_makes_a_preparation_void_and_refuses_more_than_anybody_looks_at(
+    listed: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = listed.run()
+    ann = browser_of("ann")
+    assert "before a later run over the same days" in text(ann.get(f"/runs/{run.uid}/prepare/"))
+    monkeypatch.setattr(leaves, "MOST", 1)
+    assert "More than 1 differences are open" in text(ann.get(f"/runs/{run.uid}/prepare/"))
+    monkeypatch.setattr(leaves, "MOST", 2)
+    assert "differences are open" not in text(ann.get(f"/runs/{run.uid}/prepare/"))
