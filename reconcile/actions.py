@@ -117,7 +117,7 @@ def settle(run: Run, findings: Sequence[Finding], *, actor: str) -> None:
     finds each item done or not done, and one that has lost it does no more.
     """
     confirmable, to_tell = (
-        _confirmable(run, findings),
+        _confirmable(run),
         [finding for finding in findings if _to_be_told(finding)],
     )
     held = _held(run, [line.reference for line in confirmable] + [finding.reference for finding in to_tell])
@@ -183,12 +183,12 @@ def _held(run: Run, references: Sequence[str]) -> Held:
     return held
 
 
-def _confirmable(run: Run, findings: Sequence[Finding]) -> list[Record]:
+def _confirmable(run: Run) -> list[Record]:
     """Return matched lines whose operation waits for such evidence: in doubt, on a person's word, or held.
 
     What only the source makes differ is as good as matched for its operation.
     """
-    alone = [finding.operation_id for finding in findings if finding.by_source and finding.operation_id]
+    alone = Finding.objects.filter(run=run, by_source=True).exclude(operation=None).values("operation")
     alike = Q(item_class=ItemClass.MATCHED) | Q(side=Record.Side.LEDGER, operation__in=alone)
     waiting = Q(operation__state=State.UNCERTAIN) | Q(
         operation__state=State.COMPLETED, operation__held_at__isnull=False

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 from django_q.tasks import async_task
 
+from ledger import sight
 from ledger.models import TieoutNow, database_now
 from reconcile import actions, leasing, running
 from reconcile.actions import AlreadyRunning
@@ -46,7 +47,7 @@ def sweep() -> int:
         _move_on(plan, now)
     waiting = leasing.abandoned()
     at_work = Run.objects.running().exclude(pk__in=waiting).exists() or keeping.at_long_work()
-    expected.tell(now, busy=at_work or bool(waiting))
+    expected.tell(now, busy=is_busy())
     if at_work:
         return 0
     if waiting:
@@ -56,6 +57,16 @@ def sweep() -> int:
         if run is not None:
             return int(_nudge(run.pk, now))
     return 0
+
+
+def is_busy() -> bool:
+    """Say whether a run is at work or waits, of whatever plan and whoever sees it, or a long comparison is.
+
+    No due run is begun before its end.
+    """
+    with sight.whole():
+        running, comparing = Run.objects.running().order_by(), keeping.long_work().order_by()
+        return running.values("pk").union(comparing.values("pk")).exists()
 
 
 def _foresee(plan: Plan) -> None:

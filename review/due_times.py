@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from reconcile import scheduling
 from reconcile.expected import actions
 from reconcile.expected.standing import RED, Standing
 from reconcile.models import ExpectedRun, Run
@@ -29,11 +30,11 @@ class DueTime:
 
 
 def lately(now: datetime) -> Sequence[DueTime]:
-    """Return the due times of the last two weeks and those to come; two queries."""
+    """Return the due times of the last two weeks and those to come; three queries."""
     found = ExpectedRun.objects.filter(due_at__gt=now - LATELY).answered()
     rows: list[Any] = list(found.select_related("plan").order_by("-due_at", "plan__name")[:SHOWN])
     runs = Run.objects.in_bulk({pk for row in rows for pk in (row.first, row.last) if pk})
-    busy = any(run.state == Run.State.RUNNING for run in runs.values())
+    busy = scheduling.is_busy()
     return [_told(row, runs, now, busy=busy) for row in rows]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Abs
 
+from reconcile import scheduling
 from reconcile.expected import times
 from reconcile.expected.standing import Standing, standing
 from reconcile.expected.times import Unscheduled
@@ -131,8 +132,10 @@ class Expected:
 
 
 def read(now: datetime, *, paused: Container[int]) -> Expected:
-    """Read every plan with its runs, in three queries; `paused`: destinations that can be asked nothing."""
-    own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None).order_by("-pk")
+    """Read every plan with its runs, in four queries; `paused`: destinations that can be asked nothing."""
+    own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None, last_day=None).order_by(
+        "-pk"
+    )
     due = ExpectedRun.objects.due(now).filter(plan=OuterRef("pk")).order_by("-due_at")
     plans: list[Any] = list(
         Plan.objects.select_related("operation_type__destination")
@@ -145,7 +148,7 @@ def read(now: datetime, *, paused: Container[int]) -> Expected:
         .order_by("name")
     )
     runs = Run.objects.in_bulk({pk for plan in plans for pk in (plan.last, plan.done) if pk})
-    busy = any(run.state == Run.State.RUNNING for run in runs.values())
+    busy = scheduling.is_busy()
     lines = [_Seen(one, runs.get(one.last), runs.get(one.done), paused, busy=busy).line(now) for one in plans]
     still, more = _open([line.run.pk for line in lines if line.run and line.run.state == Run.State.DONE])
     lines = [_with_figures(line, still) for line in lines]
@@ -154,8 +157,8 @@ def read(now: datetime, *, paused: Container[int]) -> Expected:
 
 def _first_done() -> QuerySet[Run]:
     """Return the runs that have reported since a plan's latest time, the first of them first."""
-    own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None, state=Run.State.DONE)
-    return own.filter(started_at__gte=OuterRef("due_at")).order_by("started_at", "pk")
+    own = Run.objects.filter(plan=OuterRef("pk"), dry_run=False, first_day=None, last_day=None)
+    return own.filter(state=Run.State.DONE, started_at__gte=OuterRef("due_at")).order_by("started_at", "pk")
 
 
 def _missed(now: datetime) -> QuerySet[Any, Any]:

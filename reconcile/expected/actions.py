@@ -75,17 +75,25 @@ def tell(now: datetime, *, busy: bool) -> None:
     rows: list[Any] = list(_unsettled(now).order_by("due_at")[:MOST])
     if not rows:
         return
-    runs = Run.objects.in_bulk({row.last for row in rows if row.last})
+    runs = Run.objects.in_bulk({pk for row in rows for pk in (row.first, row.last) if pk})
     plans = Plan.objects.in_bulk({row.plan_id for row in rows})
     red: dict[tuple[int, Standing], list[Any]] = defaultdict(list)
     for row in rows:
         how = stands(row, runs, now, busy=busy)
-        if how is Standing.REPORTED:
+        if how is Standing.REPORTED and _came_late(row, runs):
+            red[row.plan_id, Standing.LATE].append(row)
+        elif how is Standing.REPORTED:
             _settle([row], now)
         elif how in RED:
             red[row.plan_id, how].append(row)
     for (plan_id, how), of in red.items():
         _say(plans[plan_id], how, of, now)
+
+
+def _came_late(row: Any, runs: dict[int, Run]) -> bool:
+    """Say whether it reported after its time, which no sweep may have seen go by."""
+    done_at = runs[row.first].finished_at
+    return done_at is not None and done_at > row.report_by
 
 
 def _unsettled(now: datetime) -> ExpectedRunQuerySet:

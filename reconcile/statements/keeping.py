@@ -10,7 +10,7 @@ import psycopg
 from django.contrib.auth.models import User
 from django.core.files import File
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django_q.tasks import async_task
 
 from ledger.actions.submission import payload_keys
@@ -143,8 +143,12 @@ def _is_large(comparison: Comparison) -> bool:
 
 def at_long_work(*, besides: Comparison | None = None) -> bool:
     """Say whether a large comparison is given to a worker."""
-    given = Comparison.objects.with_work().exclude(nudged_at=None)
-    return any(_is_large(one) for one in given if besides is None or one.pk != besides.pk)
+    return (long_work() if besides is None else long_work().exclude(pk=besides.pk)).exists()
+
+
+def long_work() -> QuerySet[Comparison]:
+    """Return the large comparisons that are given to a worker."""
+    return Comparison.objects.with_work().filter(size__gt=LARGE).exclude(nudged_at=None)
 
 
 def sweep() -> int:

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from ledger.models import Operation, database_now
-from reconcile.models import History, Run
+from reconcile.models import ExpectedRun, History, Run
 from review import since
 from review.access import people_only
 from review.forms import NOT_WHOLE
@@ -18,10 +18,11 @@ from review.views.operation import SeeOther, person
 @people_only
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Show today; invite on an empty system."""
-    if not any(kind.objects.exists() for kind in (Operation, History, Run)):
-        return render(request, "review/empty.html", {"section": "today"})
+    """Show today; invite on an empty system, on which no run has been missed either."""
     now = database_now()
+    has_begun = any(kind.objects.exists() for kind in (Operation, History, Run))
+    if not has_begun and not ExpectedRun.objects.due(now).exists():
+        return render(request, "review/empty.html", {"section": "today"})
     context = {"section": "today", "now": now, "today": Today.of(person(request), now)}
     return render(request, "review/today.html", context)
 

@@ -14,20 +14,24 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
+from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
 from django.db.utils import DatabaseError
 
-from ledger.models import Event, database_now
+from ledger.models import Destination, Event, database_now
 from reconcile import leasing, scheduling, tasks
 from reconcile.actions import start
 from reconcile.configuration import configure as take_in
 from reconcile.expected import actions, times
 from reconcile.models import ExpectedRun, Plan, Run
 from reconcile.running import NotWhole, execute, window
+from reconcile.statements import keeping
+from reconcile.statements.models import Comparison
+from review.doctor.configured import schedules
 from tests.databases import Clock
-from tests.people import browser_of
+from tests.people import browser_of, limited, person
 from tests.reconcile.books import HELD, Books
 
 FRIDAY = datetime(2026, 11, 27, 4, 15, tzinfo=UTC)
@@ -101,8 +105,8 @@ def test_a_worker_that_was_down_writes_each_missed_time_and_makes_up_for_the_lat
     assert "Four earlier due times of the last 7 days: not started." in today()
 
 
-def today() -> str:
-    return browser_of("vic").get("/").content.decode().replace("\u00a0", " ")
+def today(name: str = "vic") -> str:
+    return browser_of(name).get("/").content.decode().replace("\u00a0", " ")
 
 
 def test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told(
@@ -154,6 +158,57 @@ def test_what_is_not_over_the_plan_s_own_window_answers_nothing(listed: Books, c
     HELD.pages = []
     listed.run()
     assert rows()[0] == "Fri 04:15 reported"
+
+
+def other_plan(listed: Books) -> Plan:
+    """A plan without a schedule, of another legal entity's destination."""
+    kind = listed.plan.operation_type
+    there = Destination.objects.get(pk=kind.destination_id)
+    there.pk, there.uid, there.name, there.entity = None, uuid4(), "cape", "Cape Trading (Pty) Ltd"
+    there.save()
+    kind = type(kind).objects.get(pk=kind.pk)
+    kind.pk, kind.name, kind.destination = None, "bill.make", there
+    kind.save()
+    return Plan.objects.create(name="cape", operation_type=kind, timezone="UTC", window_s=86400, grace_s=0)
+
+
+@pytest.mark.parametrize("what", ["dry run", "another entity's", "comparison"])
+def test_what_is_at_work_keeps_a_due_run_waiting_alike_on_every_page_and_in_events(
+    listed: Books, clock: Clock, what: str
+) -> None:
+    clock.set(FRIDAY - timedelta(minutes=1))
+    limited("kim", listed.plan.operation_type.destination.entity)
+    if what == "comparison":
+        gone, size = FRIDAY + DAY / 48, keeping.LARGE + 1
+        files = {"owner": person("ann"), "size": size, "sealed": b"", "forget_at": gone}
+        Comparison.objects.create(**files, nudged_at=FRIDAY)
+    else:
+        plan = other_plan(listed) if what == "another entity's" else listed.plan
+        start_at, to = window(plan, None, None)
+        start(plan, window_from=start_at, window_to=to, actor="bob", dry_run=what == "dry run")
+    Run.objects.update(lease_until=FRIDAY + DAY)
+    clock.set(FRIDAY + timedelta(minutes=20))
+    scheduling.sweep()
+    assert told() == []
+    for name in ("vic", "kim"):
+        assert "One runs at a time." in today(name) and "Not started" not in today(name)
+        page = browser_of(name).get("/runs/").content.decode()
+        assert "Waits" in page and "Not started" not in page
+    assert "Not started" not in " ".join(line.words for line in schedules())
+
+
+def test_a_new_installation_is_told_of_the_first_run_that_nothing_began(listed: Books, clock: Clock) -> None:
+    assert "Nothing here yet" in today()
+    clock.set(FRIDAY + timedelta(hours=1))
+    assert "<h1>0 of 1 reconciliation ran, 1 did not</h1>" in today()
+
+
+def test_a_run_that_was_late_while_no_sweep_came_by_is_told_all_the_same(listed: Books, clock: Clock) -> None:
+    clock.set(FRIDAY + timedelta(hours=3))
+    listed.run()
+    scheduling.sweep()
+    scheduling.sweep()
+    assert (rows()[0], told()) == ("Fri 04:15 reported", [("run_late", 1)])
 
 
 def configure(listed: Books, tmp_path: Path, **lines: str) -> None:

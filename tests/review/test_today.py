@@ -123,7 +123,7 @@ def test_a_plan_that_cannot_run_says_why_and_stands_first(listed: Books, clock: 
     assert found.headline == "1 of 3 reconciliations ran, 2 did not"
     with CaptureQueriesContext(connection) as queries:
         expected.read(now, paused=())
-    assert len(queries) == 3
+    assert len(queries) == 4
 
 
 def test_what_is_unexplained_and_open_is_that_of_the_runs_and_nothing_is_netted(
