@@ -46,6 +46,7 @@ def test_a_workbook_whose_parts_hold_more_than_any_is_refused(
         ),
         ("a text of more than", with_sheet(b"<v>1</v>", b"<v>" + b"1" * 70_000 + b"</v>")),
         ("a text of more than", with_texts(b"&amp;1" * 40_000)),
+        ("a text of more than", with_texts(b"1" * 65_600)),
         (
             "xl/styles.xml holds more",
             with_parts(

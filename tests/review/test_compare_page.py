@@ -370,3 +370,13 @@ def test_unreadable_lines_are_given_with_their_reason_to_their_owner_alone(datab
         assert b"is no number".hex() not in cursor.fetchone()[0], "sealed, as the files are"
     ann.post("/compare/forget/")
     assert not Piece.objects.exists()
+
+
+def test_what_debits_are_written_like_goes_with_the_file_to_its_comparison(database: Database) -> None:
+    """It is decided as the file is read, and holds where it is not looked through a second time."""
+    ann = browser_of("ann")
+    drop(ann, "reference,amount,d/c,currency\nA,5,D,ZAR\nB,-6,D,ZAR\n", HEAD + "A,-5,ZAR\nB,-6,ZAR\n")
+    work()
+    compare(ann)
+    done = json.loads(ann.get("/compare.json").getvalue())
+    assert (done["classes"]["matched"]["count"], done["classes"]["unreadable"]["count"]) == (1, 1)
