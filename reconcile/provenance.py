@@ -9,6 +9,7 @@ from django.db.models import Max, Min
 
 from ledger.door.client import __version__
 from ledger.models import OperationType
+from ledger.rules.calls import ListCall
 from ledger.rules.digests import canonical
 from reconcile import untested
 from reconcile.classes import ItemClass
@@ -16,6 +17,7 @@ from reconcile.models import Record, Run
 from reconcile.pulling import MARGIN
 from reconcile.sources import pulling as sources
 
+A_QUERY = "a query, known by its SHA-256"
 NOT_KEPT = "not kept: the run is older than this line"
 
 
@@ -101,9 +103,15 @@ def _asked(kind: OperationType) -> dict[str, Any]:
     """Return what is asked of the destination, as configured: no secret, for those stand in other lines."""
     call, there = kind.how.list, kind.destination
     assert call is not None  # a plan's type has a list
-    asked = call.query or (f"{call.method} {call.path}" if call.path else "the newest export of its folder")
     digest = hashlib.sha256(canonical(call.model_dump(mode="json"))).hexdigest()
-    return {"connector": there.connector, "question": asked, "sha256": digest}
+    return {"connector": there.connector, "question": _question(call), "sha256": digest}
+
+
+def _question(call: ListCall) -> str:
+    """Say what is asked; a query is known by the digest alone: a text inside may be a secret by mistake."""
+    if call.query:
+        return A_QUERY
+    return f"{call.method} {call.path}" if call.path else "the newest export of its folder"
 
 
 def _source(run: Run) -> dict[str, Any]:
@@ -111,11 +119,10 @@ def _source(run: Run) -> dict[str, Any]:
     rules, told = run.plan.third, run.sides["source"]
     assert rules is not None  # it was read by them
     call = rules.list
-    asked = call.query or (f"{call.method} {call.path}" if call.path else "the newest export of its folder")
     return {
         "name": told["name"],
         "connector": rules.connector,
-        "question": asked,
+        "question": _question(call),
         "since": _instant(sources.since(run, rules)),
         "sha256": hashlib.sha256(canonical(call.model_dump(mode="json"))).hexdigest(),
         "rows": told["rows"],
