@@ -181,7 +181,7 @@ def signed_by_another(page: Page, run: Run) -> None:
     cookie = browser_of("bob").cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": origin(page)}])
     page.goto("/approvals/")
-    page.get_by_role("link", name=f"Run {run.pk} ").click()
+    page.get_by_role("link", name=f"Read and sign : Run {run.pk} ").click()
     page.get_by_role("button", name="Sign it").click()
     expect(page.get_by_text("Signed. It is on record.")).to_be_visible()
     page.goto(f"/runs/{run.uid}/")
