@@ -81,6 +81,7 @@ def texts(answer: Any) -> Iterator[str]:
 
 
 EVIDENCE = re.compile(r"evidence|\.zip$")
+OF_RUNS = ("runs/", "approvals/signatures/")
 FILES = [route for route in READ if re.search(r"\.\w+$|evidence/$", route)]
 
 
@@ -91,7 +92,7 @@ def test_43_no_export_holds_a_secret_and_none_but_the_evidence_a_payload(
     place, runs = Place(clock, tmp_path), made is of_a_run
     made(place)
     shown: set[tuple[str, str]] = set()
-    files = [route for route in FILES if route.startswith("runs/") == runs]
+    files = [route for route in FILES if route.startswith(OF_RUNS) == runs]
     assert len(files) >= (2 if runs else 10), files
     for route in files:
         address, _ = DOORS[route].scene(place, "bob")

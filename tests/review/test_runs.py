@@ -299,7 +299,7 @@ def test_each_page_costs_the_same_few_queries_whatever_it_shows(listed: Books) -
     large, found = listed.run()
     assert len(found) == 70
     assert (queries("/runs/"), queries(f"/runs/{large.uid}/")) == few
-    assert max(few) <= 14
+    assert max(few) <= 15
 
 
 def test_what_another_type_made_is_said_with_its_type_and_a_link(listed: Books, tmp_path: Path) -> None:

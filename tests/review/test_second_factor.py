@@ -37,7 +37,7 @@ from tests.review.signing import (
     text,
     with_app,
 )
-from tests.review.test_every_door import APPROVE, DOORS, Place, extra_asked
+from tests.review.test_every_door import APPROVE, DOORS, Place, extra_asked, prepared
 
 
 @pytest.fixture(autouse=True)
@@ -208,10 +208,11 @@ def test_whoever_approves_has_shown_lately_who_they_are(
     uids = {"operations": operation.uid, "approvals": nora.uid, "bulk": bulk.uid}
     aged(bob, proved_at=16 * 60)
     doors = [one for one, door in DOORS.items() if door.may == APPROVE and one.partition("/")[0] in uids]
-    extra, _ = extra_asked(Place(durban.clock, tmp_path, _durban=durban), "bob")
+    place = Place(durban.clock, tmp_path, _durban=durban)
+    own = {"differences": extra_asked(place, "bob")[0], "signatures": prepared(place, "bob")[0]}
     for door in [one for one in doors if "refuse" not in one]:
         address = f"/{door}".replace("<uuid:uid>", str(uids[door.partition("/")[0]]))
-        address = extra if door.startswith("approvals/differences/") else address
+        address = own.get(door.split("/")[1], address)
         (back,) = parse_qs(urlsplit(bob.post(address, form)["Location"]).query)["next"]
         assert bob.get(back).status_code in (200, 302), "where they are led back to can be shown"
     assert browser_of("vic").get(page).status_code == 200, "who may not is told so, not asked for a password"
