@@ -1,6 +1,8 @@
 """How much of a statement is held at once: a small file that takes much memory is refused in words."""
 
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -57,6 +59,13 @@ def test_a_workbook_whose_parts_hold_more_than_any_is_refused(
     monkeypatch.setattr(packages, "RATIO_MAX", 10**6)
     for said, content in limits:
         assert said in compare(content, name="shop.xlsx")["refused"], said
+    begun = ZipFile(BytesIO(PLAIN)).read("xl/worksheets/sheet1.xml").partition(b"</row></sheetData>")[0]
+    for said, unended in (
+        ("its row 3 has more than", b"<c/>" * 40_000),
+        ("a text of more than", b"<c><v>" + b"1" * 200_000),
+    ):
+        content = with_parts(PLAIN, xl_worksheets_sheet1=begun + unended)
+        assert said in compare(content, name="shop.xlsx")["refused"], "it is refused before it ends"
     wide = with_sheet(b"</row></sheetData>", b"<c/>" * 16370 + b"</row></sheetData>")
     assert counts(compare(wide, name="shop.xlsx")) == {"matched": 1, "missing_at_destination": 1}
     monkeypatch.setattr(packages, "PART_MAX", 500)
