@@ -106,7 +106,7 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: str = "") -> None:
     with _asked(uid) as asked:
         asked_by(asked).require_another(actor)
         refused = leaves.why_unsignable(asked.run) if asked.way == Way.SIGN else ""
-        later = bool(refused) and _superseded(asked.run)
+        later = bool(refused) and leaves.later_runs(asked.run).filter(state=Run.State.DONE).exists()
         if refused and not later:
             raise NotNow(refused)
         if later:
@@ -195,17 +195,6 @@ def _pass_on(pk: int, now: datetime) -> None:
         asked = _locked(pk=pk)
         if asked is not None and asked.waits and asked.escalated_at is None:
             mark_overdue(asked, now, signoff=str(asked.uid), plan=asked.plan.name)
-
-
-def _superseded(run: Run) -> bool:
-    return Run.objects.filter(
-        plan=run.plan_id,
-        pk__gt=run.pk,
-        dry_run=False,
-        state=Run.State.DONE,
-        first_day=run.first_day,
-        last_day=run.last_day,
-    ).exists()
 
 
 def _locked(**which: object) -> SignOff | None:

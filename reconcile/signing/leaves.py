@@ -2,7 +2,7 @@
 
 from ledger.rules.approvals import Answer
 from reconcile import reports
-from reconcile.models import ExpectedRun, Run, SignOff
+from reconcile.models import ExpectedRun, Run, RunQuerySet, SignOff
 
 MOST = 10_000
 """Open differences of a run that is signed: each is kept with its owner."""
@@ -53,11 +53,16 @@ def _why_days_not_closed(run: Run) -> str:
     return f"The run that was due at {at} has not reported, nor has one since: run {run.plan.name} first."
 
 
-def why_looked_again(run: Run) -> str:
-    """Say which later run has looked at the same days."""
-    later = Run.objects.filter(
+def later_runs(run: Run) -> RunQuerySet:
+    """Return the later runs of the plan over the same days, whatever has become of them."""
+    return Run.objects.filter(
         plan=run.plan_id, pk__gt=run.pk, dry_run=False, first_day=run.first_day, last_day=run.last_day
     )
+
+
+def why_looked_again(run: Run) -> str:
+    """Say which later run has looked at the same days."""
+    later = later_runs(run)
     latest = later.order_by("-pk").first()
     if latest is None:
         return ""
