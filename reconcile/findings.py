@@ -42,8 +42,9 @@ class Beside:
 
 def found(run: Run) -> list[Finding]:
     """Make a run's findings, in the order of their classes and then of their lines; nothing is stored."""
-    items = Record.objects.filter(run=run, item_class__in=CLASSES)
-    rows = items.filter(side="source").select_related("operation").order_by("number")
+    # By number, for two of one reference tell the same and would stand as the table happens to hold them.
+    items = Record.objects.filter(run=run, item_class__in=CLASSES).order_by("number")
+    rows = items.filter(side="source").select_related("operation")
     beside = Beside(_groups(run), telling.rows_of(run, CLASSES), _surplus(rows))
     findings = [
         *(

@@ -11,9 +11,10 @@ import reconcile.actions
 from ledger import actions
 from ledger.models import Case, Event, Lookup, Operation
 from ledger.rules.states import Outcome
+from reconcile import findings
 from reconcile.actions import start
 from reconcile.carrying import BY_FINGERPRINT, BY_REFERENCE
-from reconcile.models import Finding
+from reconcile.models import Finding, Record, Run
 from reconcile.running import execute, window
 from tests.databases import Database
 from tests.reconcile.books import HELD, Books, adds_up, closed, command_id, counts, key_of, record, refreshed
@@ -106,6 +107,29 @@ def test_a_second_run_opens_no_second_case_and_repeats_no_evidence(listed: Books
     assert [finding.case for finding in after] == [finding.case for finding in before]
     assert [finding.first_seen_at for finding in after] == [first.started_at] * 3
     assert first.digest == second.digest, "nothing has changed"
+
+
+def test_two_of_one_reference_are_told_in_the_list_s_order_wherever_the_table_has_them(
+    listed: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = ("USD", "ZAR", "EUR")
+    HELD.pages = [[record(place, key="nobody/1", currency=code) for place, code in enumerate(several)]]
+    first, found = listed.run()
+    assert [finding.currency for finding in found] == ["ZAR", "EUR", "USD"], "the surplus first"
+    made = findings.found
+
+    def moved(run: Run) -> list[Finding]:
+        Record.objects.filter(run=run, currency="ZAR").update(currency="ZAR")  # behind all others now
+        with connection.cursor() as cursor:  # as the planner may read it, too
+            cursor.execute("SET enable_indexscan = off; SET enable_bitmapscan = off")
+            told = made(run)
+            cursor.execute("RESET enable_indexscan; RESET enable_bitmapscan")
+        return told
+
+    monkeypatch.setattr(findings, "found", moved)
+    second, found = listed.run()
+    assert [finding.currency for finding in found] == ["ZAR", "EUR", "USD"]
+    assert first.digest == second.digest
 
 
 def test_a_case_that_a_person_closed_is_opened_again_only_by_something_new(listed: Books) -> None:
