@@ -20,9 +20,13 @@ from review.queue import Entry
 from review.seen import Meant, Seen
 
 _BADGES = {
+    ItemClass.UNREADABLE: wording.Badge("uncertain", "Cannot be read", "could_not_look"),
+    ItemClass.AMBIGUOUS: wording.Badge("uncertain", "Could be several", "could_not_look"),
     ItemClass.UNEXPECTED: wording.Badge("completed", "There, unexpected", "completed", but=True),
     ItemClass.DUPLICATE: wording.Badge("completed", "There, doubled", "completed", but=True),
+    ItemClass.NEVER_SUBMITTED: wording.Badge("failed", "Not handed over", "failed"),
 }
+"""How differences without an operation are stamped; another class has its own name and symbol."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,9 @@ def of_difference(item: Item, now: datetime) -> Row:
         amount=item.amount,
         at_risk=item.at_risk,
         currency=item.currency,
-        badge=_BADGES.get(item_class, wording.Badge("uncertain", "Cannot be read", "could_not_look")),
+        badge=_BADGES.get(
+            item_class, wording.Badge("uncertain", item_class.title(there), item_class.shown.icon)
+        ),
         name=finding.reference or first_id or "Without a number",
         found_icon=item_class.shown.icon,
         found=f"{item_class.title(there)}{many}",

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from playwright.sync_api import expect
+
 from ledger.rules.states import Outcome
 from reconcile.models import Run
 from tests.browser.conftest import Windows
@@ -51,3 +53,5 @@ def test_three_sides_and_the_way_between_them_pass_axe_and_fit(
         unfold(page)
         wrong += [f"{name}, {line}" for line in looked_at(page, name)]
     assert wrong == []
+    page.goto("/queue/?text=shop/459")
+    expect(page.locator("tbody tr")).to_contain_text("Not handed over")
