@@ -158,7 +158,9 @@ def _count(run: Run, done: Sequence[str]) -> None:
 
 
 def _to_be_told(finding: Finding) -> bool:
-    return not _bare(finding) and finding.case is None and finding.item_class in TOLD
+    # What a rule has tied is told to people alone: it is no evidence that moves an operation.
+    told = not _bare(finding) and finding.case is None and finding.item_class in TOLD
+    return told and not finding.rule
 
 
 def _bare(finding: Finding) -> bool:
@@ -195,7 +197,7 @@ def _confirmable(run: Run) -> list[Record]:
     )
     on_a_word = Q(operation__state=State.COMPLETED, operation__evidence=Evidence.ATTESTED)
     lines = Record.objects.filter(waiting | on_a_word, alike, run=run)
-    return list(lines.exclude(pair=None).select_related("operation"))
+    return list(lines.exclude(pair=None).filter(pair__rule="").select_related("operation"))
 
 
 def _confirm(run: Run, line: Record, held: Held, *, actor: str) -> list[str]:

@@ -19,6 +19,7 @@ from ledger.rules.states import Standing, State, Verdict
 from reconcile import marking, offsets
 from reconcile.classes import ItemClass
 from reconcile.models import Run
+from reconcile.rules import declared, matching
 
 STAGE_LEDGER = """
 INSERT INTO reconcile_record (
@@ -179,6 +180,8 @@ def forget(run: Run) -> None:
     """Take every item of the run out of its class, and every record out of its pair."""
     with connection.cursor() as cursor:
         cursor.execute(FORGET, values(run))
+        if run.plan.rules:
+            matching.release(cursor, values(run))
 
 
 def classify(run: Run) -> None:
@@ -192,8 +195,11 @@ def classify(run: Run) -> None:
     with whole_sets() as cursor:
         if linking is not None:
             cursor.execute(linking[0], named | linking[1])
+        matching.tie(cursor, declared.of(run.plan), named)
         in_part = [row.pk for row in offsets.in_part(run)]
         cursor.execute(classifying("reconcile_record"), named | {"in_part": in_part})
+        if run.plan.rules:
+            matching.refine(cursor, NAMES, named)
 
 
 def classifying(records: str) -> str:

@@ -145,6 +145,7 @@ def _of_operation(run: Run, line: Record, beside: Beside) -> Finding:
         of=[(line, pair, row), *((other, None, None) for other in others)],
         row=row,
         by_source=telling.alone(run, line, pair, row),
+        rule=line.rule or (pair.rule if pair is not None else ""),
     )
 
 
@@ -232,6 +233,7 @@ def _of_record(run: Run, line: Record, beside: Beside) -> Finding:
         else beside.there.get(line.reference, [line]),
         of=[(line, None, row)],
         row=row,
+        rule=line.rule,
     )
 
 
@@ -250,6 +252,7 @@ def _finding(
     items: int = 1,
     row: Record | None = None,
     by_source: bool = False,
+    rule: str = "",
 ) -> Finding:
     destination = [record_shown(record) for record in records]
     finding = Finding(
@@ -266,6 +269,7 @@ def _finding(
         destination=destination,
         source=None if row is None else telling.row_shown(row),
         by_source=by_source,
+        rule=rule,
         held=held(run, str(item_class), of),
         seen_at=max((record.seen_at for record in records if record.seen_at), default=None),
     )
@@ -278,11 +282,23 @@ def _finding(
 
 def _why_of_operation(run: Run, line: Record, pair: Record | None, row: Record | None) -> str:
     """Say why it is a difference, and what the source has of it, where it has been asked."""
+    if line.several:
+        return telling.with_row(run, line.several, row)
+    if pair is not None and pair.rule:
+        return telling.with_row(run, _why_by_rule(line, pair), row)
     if pair is not None and telling.alone(run, line, pair, row):
         words = telling.why_alone(run, line, pair, row)
         if words:
             return words
     return telling.with_row(run, _why_of_both(line, pair), row)
+
+
+def _why_by_rule(line: Record, pair: Record) -> str:
+    """Say what a rule found, and why that is a difference all the same."""
+    found = f"Rule {pair.rule} finds {pair.external_id or 'a record'} for it: {shown(pair)} there"
+    if line.item_class == ItemClass.UNCERTAIN and pair.standing != Standing.PENDING:
+        return f"{found}. A rule completes nothing that is in doubt: confirm it with that number, or check."
+    return f"{found}, {shown(line)} meant. {_why_of_both(line, pair)}"
 
 
 def _why_of_both(line: Record, pair: Record | None) -> str:

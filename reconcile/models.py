@@ -68,6 +68,8 @@ class Plan(models.Model):
     """A time of day in the plan's zone, or a length after its time, as the file says it."""
     source = models.JSONField(null=True)
     """What should exist, the third side, as the file says it: see `reconcile.sources`; None without one."""
+    rules = models.JSONField(default=list, db_default=[])
+    """By what else than its reference a record is an operation's, in their order: see `reconcile.rules`."""
     next_run_at = models.DateTimeField(null=True)
     """Emptied when schedule or zone change; the next sweep computes it."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
@@ -271,6 +273,14 @@ class Record(models.Model):
     """Accepted, or last tried, within the plan's grace."""
     looked = models.CharField(max_length=20, blank=True)
     """What a look-up of its own found in this run, where the list did not hold it."""
+    marks = models.JSONField(null=True)
+    """Of a record: the texts at those of its places that a rule of the plan reads."""
+    rule = models.CharField(max_length=60, blank=True, db_default="")
+    """The rule that has tied a record to its operation, or that fits several."""
+    carried = models.CharField(max_length=200, blank=True, db_default="")
+    """The reference that a record carries itself, where a rule has tied it to the reference of another."""
+    several = models.CharField(max_length=300, blank=True, db_default="")
+    """What its rule fits, in words, where that is more than one: a person decides."""
     item_class = models.CharField(max_length=30, null=True)
     pair = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="paired_with")
     """The one record that an operation is compared with; the database lets no record be compared twice."""
@@ -313,6 +323,11 @@ class Record(models.Model):
             ),
             models.CheckConstraint(
                 name="record_unreadable_says_why", condition=Q(readable=True) | ~Q(why="")
+            ),
+            models.CheckConstraint(
+                name="record_rule_ties_or_fits_several",
+                condition=Q(rule="", carried="", several="")
+                | (~Q(rule="") & (Q(several="") | Q(side="ledger") | Q(operation=None))),
             ),
             models.CheckConstraint(
                 name="record_instant_or_day", condition=Q(occurred_at=None) | Q(occurred_on=None)
@@ -364,6 +379,8 @@ class Finding(models.Model):
     """Only the source makes it differ: its operation's own evidence is in order, and its case another one."""
     held = models.JSONField(null=True)
     """What its items hold on either side, as lines of the tie-out; None where that was not kept yet."""
+    rule = models.CharField(max_length=60, blank=True, db_default="")
+    """The rule by which its record is its operation's, or that fits several."""
     seen_at = models.DateTimeField(null=True)
     first_seen_at = models.DateTimeField(db_default=TieoutNow())
     came_back = models.BooleanField(default=False)

@@ -11,10 +11,10 @@ from ledger.door.client import __version__
 from ledger.models import OperationType
 from ledger.rules.calls import ListCall
 from ledger.rules.digests import canonical
-from reconcile import untested
+from reconcile import pulling, untested
 from reconcile.classes import ItemClass
 from reconcile.models import Record, Run
-from reconcile.pulling import MARGIN
+from reconcile.rules import declared
 from reconcile.sources import pulling as sources
 
 A_QUERY = "a query, known by its SHA-256"
@@ -35,10 +35,11 @@ def made_with(run: Run) -> dict[str, Any]:
         "entity": kind.destination.entity,
         "destination": kind.destination.title,
         "account": kind.destination.account,
-        "asked": _asked(kind) | {"since": _instant(run.window_from - MARGIN)},
+        "asked": _asked(kind) | {"since": _instant(pulling.since(run))},
         **({"source": _source(run)} if run.has_source else {}),
         "compared": untested.compared(run),
         "tolerance": plan.tolerance,
+        **({"matched_by": [*map(declared.words, declared.of(plan))]} if plan.rules else {}),
         "rules": {"plan": plan.rules_version, "type": kind.rules_version},
         "as_of": {
             **({"source": run.sides["source"]["as_of"]} if run.has_source else {}),
@@ -69,6 +70,7 @@ def of(run: Run, *, author: str, now: datetime) -> dict[str, Any]:
         },
         "grace_s": run.grace_s,
         **{name: kept.get(name, NOT_KEPT) for name in after},
+        **({"matched_by": kept["matched_by"]} if "matched_by" in kept else {}),
         "as_of": kept.get("as_of", NOT_KEPT),
         "pulled": {"records": run.records, "pages": len(run.pages), "repeated": run.repeated},
         "excluded": run.classes[ItemClass.OUT_OF_SCOPE]["count"],

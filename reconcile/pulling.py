@@ -6,9 +6,10 @@ no page again. A record that comes twice, because it changed while the list was 
 last.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar, Self, TypeVar
@@ -26,6 +27,8 @@ from ledger.rules.records import Unreadable
 from ledger.rules.states import Standing
 from reconcile import comparing, leasing, marking, tying
 from reconcile.models import Record, Run
+from reconcile.rules import declared
+from reconcile.rules.declared import NO_REFERENCE
 from reconcile.sources import comparing as links
 from reconcile.sums import Side, Totals, read_totals, store_totals
 
@@ -38,7 +41,6 @@ SNAPSHOTS = 5
 """So often the ledger is copied anew before the run is given up."""
 PROVED, NOT_PROVED = "proved", "not proved"
 """Whether something counted a side beside its own rows."""
-NO_REFERENCE = "It carries no reference of ours."
 NO_MONEY: tuple[Decimal | None, str] = (None, "")
 NO_MOMENT: tuple[datetime | None, date | None] = (None, None)
 
@@ -63,6 +65,7 @@ COLUMNS = (
     "held",
     "fresh",
     "looked",
+    "marks",
 )
 COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
 COME_AGAIN = (
@@ -88,6 +91,8 @@ class Listed:
     """The day of a record that tells no more than a day."""
     why: str = ""
     """Why it cannot be read; empty where it can."""
+    marks: Mapping[str, str] | None = None
+    """What stands at the places that a rule of the plan reads."""
 
     @property
     def stands(self) -> bool:
@@ -176,6 +181,7 @@ class Staging:
             not record.why,
             record.why,
             *(False, "", False, False, False, ""),
+            json.dumps(record.marks) if record.marks else None,
         )
 
     def _forget(self, again: Sequence[Listed]) -> None:
@@ -231,17 +237,35 @@ def pull(run: Run) -> None:
 
 def _read_on(run: Run) -> None:
     kind, staging = run.plan.operation_type, Staging.of(run)
-    asked_at = database_now()
-    for page in listing.pages(kind, since=run.window_from - MARGIN, place=run.place):
+    asked_at, rules = database_now(), declared.of(run.plan)
+    for page in listing.pages(kind, since=since(run), place=run.place):
         assert kind.how.record is not None  # a list is refused without it
         currencies = _assumed(run, kind.how.record, page.items)
         match = kind.how.lookup.match if kind.how.lookup is not None else {}
         listed = [read(kind.how.record, item, currencies, match=match) for item in page.items]
+        if marked := declared.places(rules):
+            listed = [
+                replace(one, marks=marks(marked, item)) for one, item in zip(listed, page.items, strict=True)
+            ]
         staging.page(listed, seen_at=page.as_of or asked_at, place=page.place)
         asked_at = database_now()
     staging.note_as_of(asked_at)
     counts_itself = kind.how.list is not None and kind.how.list.paging.total is not None
     staging.tell(complete=PROVED if counts_itself else NOT_PROVED)
+
+
+def since(run: Run) -> datetime:
+    """Return from when on the list is asked for: a day before the window, or as long as its rules reach."""
+    return run.window_from - max(MARGIN, declared.reach(declared.of(run.plan)))
+
+
+def marks(places: Iterable[str], item: object) -> dict[str, str]:
+    """Return the texts at some places of a record; what is no text there, or cannot be read, is left out."""
+    found = {}
+    for place in places:
+        with suppress(Unreadable):
+            found[place] = records.read_text(records.search(place, item), place)
+    return {place: text for place, text in found.items() if text}
 
 
 def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ def check_plan(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     check_zone(part.raw.get("timezone"), (*part.path, "timezone"), wrongs)
     _check_schedule(part, wrongs)
     check_amounts(part.under("tolerance"), (*part.path, "tolerance"), wrongs)
+    _check_rules(part, wrongs)
     recipients = part.raw.get("recipients")
     for index, address in enumerate(recipients if isinstance(recipients, list) else ()):
         _check_address(address, (*part.path, "recipients", index), wrongs)
@@ -60,6 +61,21 @@ def _check_type(part: Part, name: str, *, layout: Layout, wrongs: Wrongs) -> Non
 def _unknown_type(path: Path, name: str, *, known: dict[str, bool], wrongs: Wrongs) -> None:
     remedy = choices(name, known, none="Add a section for it under operation_types.")
     wrongs.add(path, f'There is no operation type "{name}".', remedy)
+
+
+def _check_rules(part: Part, wrongs: Wrongs) -> None:
+    rules = part.raw.get("rules")
+    names: set[object] = set()
+    for index, rule in enumerate(rules if isinstance(rules, list) else ()):
+        if not isinstance(rule, dict):
+            continue
+        path: Path = (*part.path, "rules", index)
+        name, tolerance = str(rule.get("name", "")), rule.get("tolerance")
+        if name in names:
+            wrongs.add((*path, "name"), f'There are two rules "{name}".', "Give each a name of its own.")
+        names.add(name)
+        if isinstance(tolerance, dict):
+            check_amounts(tolerance, (*path, "tolerance"), wrongs)
 
 
 def _check_schedule(part: Part, wrongs: Wrongs) -> None:

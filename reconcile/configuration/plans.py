@@ -27,6 +27,7 @@ def columns(part: Part) -> dict[str, Any]:
         "tolerance": head.tolerance,
         "recipients": list(head.recipients),
         "attach": head.attach,
+        "rules": [rule.said() for rule in head.rules],
         "report_by": head.report_by,
         "source": source(part),
     }
@@ -57,5 +58,6 @@ def words(row: dict[str, Any]) -> dict[str, object]:
     return (
         {name: row[name] for name in same}
         | {"window": row["window_s"], "grace": row["grace_s"]}
+        | ({"rules": row["rules"]} if row["rules"] else {})
         | ({"source": SourceRules.read(row["source"]).words()} if row["source"] else {})
     )

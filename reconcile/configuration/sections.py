@@ -27,6 +27,7 @@ from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
 from reconcile.expected import times
+from reconcile.rules.declared import RULES_MAX, Rule
 from reconcile.sources.rules import LEAD_S, Control, RowMap
 
 S = TypeVar("S", bound=Section)
@@ -85,6 +86,7 @@ class PlanHead(Section):
     tolerance: dict[str, str] = {}
     recipients: tuple[str, ...] = ()
     attach: bool = False
+    rules: tuple[Rule, ...] = Field((), max_length=RULES_MAX)
     report_by: Annotated[str, StringConstraints(max_length=10), AfterValidator(times.check_report_by)] = (
         times.REPORT_BY
     )
@@ -338,9 +340,12 @@ def _read(
 def _members_at(kind: type[BaseModel], place: Path) -> list[str]:
     """Return the names known inside a nested section, by following the path through the fields' types."""
     for step in place:
+        if isinstance(step, int):  # the place in a list: its members are those of the list's own kind
+            continue
         fields = {info.alias or name: info.annotation for name, info in kind.model_fields.items()}
         annotation = fields.get(str(step))
-        inner = [choice for choice in (annotation, *get_args(annotation)) if isinstance(choice, type)]
+        parts = (annotation, *get_args(annotation))
+        inner = [choice for choice in parts if isinstance(choice, type)]
         nested = [choice for choice in inner if issubclass(choice, BaseModel)]
         if not nested:
             return []

@@ -38,6 +38,8 @@ _LIMITS = {
 _PATTERNS = {
     "base_url": "Begin with http:// or https:// and the host, such as https://books.example.com.",
     "url": "Begin with https:// and the host, such as https://shop.example.com/tieout.",
+    "name": "Write up to 60 small letters, digits and strokes, such as bank-day.",
+    "percent": 'Write a percentage as text, such as "0.5".',
     "path": 'Begin the path with "/"; the host stands in base_url.',
 }
 _MISSING = {

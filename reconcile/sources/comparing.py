@@ -86,7 +86,8 @@ WITH beside AS (
         s.standing = ANY(%(live)s) AS live,
         s.amount AS source_amount, s.currency AS source_currency,
         coalesce(nullif(l.currency, ''), d.currency) AS currency,
-        greatest(l.amount, d.amount) AS most, least(l.amount, d.amount) AS least,
+        CASE WHEN d.rule <> '' THEN l.amount ELSE greatest(l.amount, d.amount) END AS most,
+        CASE WHEN d.rule <> '' THEN l.amount ELSE least(l.amount, d.amount) END AS least,
         coalesce(
             (%(tolerance)s::jsonb ->> coalesce(nullif(l.currency, ''), d.currency))::numeric, 0
         ) AS allowed,

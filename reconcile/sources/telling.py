@@ -39,7 +39,7 @@ def row_shown(row: Record) -> dict[str, str | None]:
 
 def apart(run: Run, line: Record, pair: Record, row: Record | None) -> Decimal:
     """Return by how much an item is over or under: there and meant, or else both and the source."""
-    both = [one.amount for one in (line, pair) if one.amount is not None]
+    both = _amounts(line, pair)
     if row is None or row.amount is None or not _within(run, line, pair):
         return max(both) - min(both)
     over = line.item_class == ItemClass.AMOUNT_OVER
@@ -78,9 +78,14 @@ def why_alone(run: Run, line: Record, pair: Record, row: Record | None) -> str:
 
 def _within(run: Run, line: Record, pair: Record) -> bool:
     """Say whether what is there and what was meant are as good as one amount."""
-    both = [one.amount for one in (line, pair) if one.amount is not None]
+    both = _amounts(line, pair)
     allowed = Decimal(run.plan.tolerance.get(line.currency or pair.currency, "0"))
     return not both or max(both) - min(both) <= allowed
+
+
+def _amounts(line: Record, pair: Record) -> list[Decimal]:
+    """Return the amounts that have to be alike; what a rule has tied is as good as what was meant."""
+    return [one.amount for one in ([line] if pair.rule else [line, pair]) if one.amount is not None]
 
 
 def with_row(run: Run, why: str, row: Record | None) -> str:

@@ -14,6 +14,7 @@ from ledger.rules.contracts import Contract, Section
 from ledger.rules.errors import WrongMethod
 from ledger.rules.escalating import Step
 from reconcile.configuration import sections
+from reconcile.rules.declared import Rule
 from reconcile.sources.rules import RowMap, SourceRules
 
 README = ROOT / "README.md"
@@ -94,6 +95,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`.drill`: what a drill may send": (calls.DrillSample,),
     "`[automations.NAME]`": (sections.AutomationHead,),
     "`[plans.NAME]`": (sections.PlanHead,),
+    "`[[plans.NAME.rules]]`": (Rule,),
     "`[plans.NAME.source]`": (sections.SourceHead, SourceRules),
     "`record` of a source": (RowMap,),
     "`[webhooks.NAME]`": (sections.WebhookHead,),

@@ -243,8 +243,19 @@ SHOWN: dict[str, dict[str, str]] = {
         "grace": "reconcile/test_absence.py::test_57_within_the_plan_s_grace_nothing_is_missing",
         "tolerance": "reconcile/test_classes.py::test_differences_within_the_plan_s_tolerance_are_matched",
         "attach": "review/test_reports_mailed.py::test_the_workbook_goes_only_to_who_may_see_it_where_the_plan_says_so",
+        "rules": "reconcile/test_rules.py::test_a_change_of_rules_is_a_new_version_and_stands_there_as_it_was_written",
         "recipients": "review/test_reports_mailed.py::test_recipients_get_totals_and_a_link_and_nothing_else",
         "report_by": "reconcile/test_expected.py::test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told",
+    },
+    "`[[plans.NAME.rules]]`": {
+        "name": "reconcile/test_rules.py::test_one_record_that_fits_one_operation_is_matched_by_the_rule",
+        "days": "reconcile/test_rules.py::test_one_record_that_fits_one_operation_is_matched_by_the_rule",
+        "on": "reconcile/test_rules.py::test_a_reference_of_others_is_kept_and_given_back_before_each_comparison",
+        **dict.fromkeys(
+            ("tolerance", "percent"),
+            "reconcile/test_rules.py::test_amounts_may_differ_as_far_as_the_rule_says",
+        ),
+        "renumbered": "reconcile/test_rules.py::test_what_is_known_there_by_a_number_is_found_by_that_number_or_by_nothing",
     },
     "`[plans.NAME.source]`": {
         "name": f"{SOURCE}.py::test_each_row_is_beside_its_operation_or_in_a_class_of_its_own",
