@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
+from tests.reconcile import oracle_rules as declared
 from tests.reconcile import oracle_source as sources
 from tests.reconcile.worlds import DECIMALS, NOW, Meant, Order, Reversal, Row, Rules, There
 
@@ -79,6 +80,11 @@ class Known:
     order: Order
     held: tuple[There, ...]
     checked: str = ""
+    tied: bool = False
+    """A rule says that what it holds is of it."""
+    unclear: frozenset[int] = frozenset()
+    """The numbers of its records for which a rule found several operations, or none that had only one."""
+    unclear_itself: bool = False
 
 
 def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
@@ -86,7 +92,12 @@ def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
     told = sources.by_key(orders)
     orders = _told_by_places(orders) if rules.places else orders
     known = [Known(order, tuple(one for one in order.there if not one.late)) for order in orders]
-    known = _checked(rules, known)
+    checked = _checked(rules, declared.tied(rules, known))
+    known = [
+        replace(one, held=seen.held, checked=seen.checked) if seen.checked else one
+        for one, seen in zip(known, checked, strict=True)
+    ]
+    known = declared.tied(rules, known)
     judged = Judged()
     for one in known:
         _judge_order(rules, one, judged, told)
@@ -197,6 +208,8 @@ def class_of_operation(rules: Rules, known: Known) -> str:
     """Return the class of an operation of the window."""
     meant, record = known.order.meant, compared(rules, known.order, known.held)
     assert meant is not None
+    if known.unclear_itself:
+        return "ambiguous"
     dropped = meant.cancelled or (meant.corrected and meant.state == "failed")
     if meant.state == "running":
         return "in_flight"
@@ -212,11 +225,13 @@ def class_of_operation(rules: Rules, known: Known) -> str:
         return "out_of_scope" if dropped else "status_differs"
     if meant.state in ("failed", "pending"):
         return "unexpected_at_destination"
-    return _apart(rules, meant, record)
+    found = _apart(rules, meant, record, tied=known.tied)
+    # A rule completes nothing.
+    return "uncertain" if known.tied and found == "matched" and meant.state != "completed" else found
 
 
-def _apart(rules: Rules, meant: Meant, record: There) -> str:
-    if meant.amount is not None:
+def _apart(rules: Rules, meant: Meant, record: There, *, tied: bool) -> str:
+    if meant.amount is not None and not tied:
         if meant.currency != record.currency:
             return "currency_differs"
         apart = record.amount - meant.amount
@@ -236,11 +251,12 @@ def class_of_record(rules: Rules, known: Known, record: There) -> str:
         return "out_of_scope"
     if order.carries == "drill":
         return "out_of_scope"
-    if record.trouble or order.carries == "nothing":
+    unclear = record.number in known.unclear
+    if record.trouble or (order.carries == "nothing" and not unclear):
         return "unreadable"
     if not stands(record) and not left_of(record):
         return "out_of_scope"
-    if order.carries == "several":
+    if order.carries == "several" or unclear:
         return "ambiguous"
     if record is not compared(rules, order, known.held):
         return "duplicate_at_destination"
@@ -307,10 +323,12 @@ def _judge_order(rules: Rules, known: Known, judged: Judged, told: dict[str, sou
     if here:
         item_class = _beside_source(rules, known, told)
         own = next((id_of(one) for one in order.there if one.own), "")
+        if order.meant is not None and order.meant.known:
+            own = f"INV-{order.meant.known}"
         other = id_of(pair) if pair is not None else ""
         judged.items[Item("ledger", order.name, own, item_class, other)] += 1
         row = told[order.name].first(rules) if rules.source and order.name in told else None
-        _add_operation(rules, judged, order, pair=pair, row=row, item_class=item_class)
+        _add_operation(rules, judged, order, pair=pair, row=row, item_class=item_class, tied=known.tied)
     for record in known.held:
         if record is pair:
             judged.items[Item("destination", key_of(order), id_of(record), "", order.name)] += 1
@@ -338,14 +356,20 @@ def _beside_source(rules: Rules, known: Known, told: dict[str, sources.Rows]) ->
     item_class, meant = class_of_operation(rules, known), known.order.meant
     if not rules.source or meant is None:
         return item_class
+    pair = compared(rules, known.order, known.held)
     return sources.of_operation(
         rules,
         item_class,
         meant=meant,
-        pair=compared(rules, known.order, known.held),
+        pair=as_meant(meant, pair) if pair is not None and known.tied else pair,
         told=told.get(known.order.name, sources.Rows()),
         grace=in_grace(rules, meant),
     )
+
+
+def as_meant(meant: Meant, pair: There) -> There:
+    """Return a record that a rule has tied with the amount that was meant: as far as it may, it differs."""
+    return pair if meant.amount is None else replace(pair, amount=meant.amount)
 
 
 def _judge_rows(
@@ -429,7 +453,14 @@ def _class_of_nobodys(rules: Rules, known: Known) -> str:
 
 
 def _add_operation(
-    rules: Rules, judged: Judged, order: Order, *, pair: There | None, row: Row | None, item_class: str
+    rules: Rules,
+    judged: Judged,
+    order: Order,
+    *,
+    pair: There | None,
+    row: Row | None,
+    item_class: str,
+    tied: bool,
 ) -> None:
     meant = order.meant
     assert meant is not None
@@ -440,6 +471,7 @@ def _add_operation(
         return
     amount, currency = meant.amount, meant.currency
     if item_class in ("amount_over", "amount_under") and pair is not None:
+        pair = as_meant(meant, pair) if tied else pair
         apart = abs(pair.amount - (pair.amount if amount is None else amount))
         if row is not None and apart <= (rules.tolerance or {}).get(pair.currency, 0):
             apart = abs(sources.difference(rules, meant, pair, row))

@@ -28,6 +28,7 @@ from reconcile import absences, leasing
 from reconcile.absences import Seen
 from reconcile.actions import start
 from reconcile.models import Finding, Plan, Record, Run
+from reconcile.rules.declared import Rule
 from reconcile.running import execute
 from reconcile.sources.rules import RowMap, SourceRules
 from reconcile.sums import sides_of
@@ -35,7 +36,7 @@ from tests.databases import Clock, Database
 from tests.reconcile import oracle
 from tests.reconcile.books import HELD, Books
 from tests.reconcile.oracle import Difference, Item, Judged, Line
-from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, First, Order, Row, Rules, There, World
+from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, Declared, First, Order, Row, Rules, There, World
 
 PAGE = 40
 STATUSES = {
@@ -93,6 +94,7 @@ class Stage:
             grace_s=rules.grace.total_seconds(),
             tolerance={cur: str(major(amount, cur)) for cur, amount in (rules.tolerance or {}).items()},
             source=source_of(rules),
+            rules=[rule_of(rule) for rule in rules.declared],
         )
 
     def play(self, rules: Rules, worlds: Sequence[World]) -> Said:
@@ -198,12 +200,14 @@ def _operation(kind: OperationType, order: Order) -> Operation:
     meant = order.meant
     assert meant is not None
     own = next((oracle.id_of(record) for record in order.there if record.own), "")
+    own = f"INV-{meant.known}" if meant.known else own
     return Operation(
         **_row(kind, order.name, meant.state),
         amount=None if meant.amount is None else major(meant.amount, meant.currency),
         currency=meant.currency,
         source_system="shop",
         source_reference=order.source,
+        subject=meant.subject,
         accepted_at=meant.accepted,
         held_at=NOW if meant.held else None,
         cancelled_at=NOW if meant.cancelled else None,
@@ -260,6 +264,7 @@ def item(order: Order, record: There, *, amount: int | None) -> dict[str, Any]:
         "currency": (None, "RAND")[record.number % 2] if record.trouble == "currency" else record.currency,
         "status": None if record.trouble == "status" else statuses[record.number % len(statuses)],
         "created_at": told,
+        **({"payer": {"name": f" {record.payer} "}} if record.payer else {}),
     }
 
 
@@ -274,6 +279,19 @@ def source_of(rules: Rules) -> dict[str, Any] | None:
         list=ListCall(),
         record=RowMap(**made_of),
     ).stored()
+
+
+def rule_of(rule: Declared) -> dict[str, Any]:
+    """Write a rule as the plan keeps it."""
+    allowed = {cur: str(major(amount, cur)) for cur, amount in (rule.tolerance or {}).items()}
+    return Rule(
+        name=rule.name,
+        on={"subject": "payer.name"} if rule.subject else {},
+        tolerance=allowed,
+        percent=None if rule.percent is None else str(float(rule.percent)),
+        days=rule.days,
+        renumbered=rule.renumbered,
+    ).said()
 
 
 def rows(orders: Sequence[Order]) -> list[list[dict[str, Any]] | None]:

@@ -18,7 +18,7 @@ from tests.reconcile.worlds import ALL_RULES, Rules, World, batches, smaller
 from tests.reconcile.worlds_faults import FAULTS, Fault
 
 EACH = 100
-"""Of each of the five rules: five hundred in all."""
+"""Of each of the six rules: six hundred in all."""
 COMPARED = set(ItemClass) - {ItemClass.PAYLOAD_DIFFERS}
 """Classes that there are: contents are not compared yet."""
 

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import TypeVar
 
 NOW = datetime(2026, 11, 20, 10, tzinfo=UTC)
@@ -18,6 +19,19 @@ DECIMALS = {"ZAR": 2, "JPY": 0, "KWD": 3}
 TROUBLES = ("amount", "currency", "status", "id")
 """Parts of a record that may not be readable."""
 STANDINGS = ("done", "pending", "failed", "void")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A rule of a plan: what a record without our key has to have of an operation."""
+
+    name: str
+    subject: bool = False
+    """Who pays is the operation's subject."""
+    tolerance: Mapping[str, int] | None = None
+    percent: Fraction | None = None
+    days: int | None = None
+    renumbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,8 @@ class Rules:
     """The plan has a source."""
     lag: timedelta = timedelta()
     """How far the source is behind."""
+    declared: tuple[Declared, ...] = ()
+    """By what else than its key a record is an operation's."""
 
 
 TEN_DAYS = Rules(
@@ -50,6 +66,12 @@ TEN_DAYS = Rules(
     (date(2026, 11, 10), date(2026, 11, 20)),
     grace=timedelta(minutes=15),
     tolerance={"ZAR": 50, "JPY": 3},
+)
+DECLARED = (
+    Declared("payer-day", subject=True, days=0),
+    Declared("payer-near", subject=True, tolerance={"ZAR": 60, "KWD": 9}, days=2),
+    Declared("payer-share", subject=True, percent=Fraction(1, 2)),
+    Declared("bank-day", days=1, renumbered=True),
 )
 ALL_RULES = (
     TEN_DAYS,
@@ -84,6 +106,16 @@ ALL_RULES = (
         lag=timedelta(days=9),
     ),
     replace(TEN_DAYS, name="ten days, told by two places", tolerance={"KWD": 1}, places=True, source=True),
+    Rules(
+        "five days, by declared rules",
+        "Pacific/Pago_Pago",
+        datetime(2026, 11, 10, 11, tzinfo=UTC),
+        datetime(2026, 11, 15, 11, tzinfo=UTC),
+        (date(2026, 11, 10), date(2026, 11, 14)),
+        tolerance={"ZAR": 2},
+        source=True,
+        declared=DECLARED,
+    ),
 )
 
 
@@ -116,6 +148,9 @@ class Meant:
     """When its turn came, once what it waits for was done."""
     answer: str = "absent"
     """What a check of its own says where nothing is there: absent, unproved, blind."""
+    subject: str = ""
+    known: int = 0
+    """The number of the record that it is known by there, although no record carries its key."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +182,7 @@ class There:
     before: int | None = None
     """It was on an earlier page with this amount, and changed while the list was read."""
     reversal: Reversal | None = None
+    payer: str = ""
 
 
 @dataclass(frozen=True)
@@ -235,8 +271,40 @@ def made(number: int, rules: Rules) -> World:
     for name in range(dice.randint(1, 8)):
         order = _order(f"w{number}/{name}", dice, rules=rules, places=places)
         order = replace(order, rows=_rows(order, dice, rules=rules, places=places) if rules.source else ())
-        orders += _sourced(order, dice, rules=rules) if rules.places else [order]
+        if rules.declared:
+            orders += _apart(order, dice, rules=rules)
+        else:
+            orders += _sourced(order, dice, rules=rules) if rules.places else [order]
     return World(number, tuple(orders))
+
+
+def _apart(order: Order, dice: random.Random, *, rules: Rules) -> list[Order]:
+    """Let the records of an order carry its key no more, but who pays; some of them, or all."""
+    if order.carries == "drill" or (order.meant is not None and dice.random() < 0.25):
+        return [order]
+    payer = f"{order.name.partition('/')[0]} {dice.choice('aab')}"
+    shifts = (0, 0, 0, 1, -1, 60, -61, 50)
+    there = [
+        replace(
+            record,
+            own=False,
+            late=False,
+            reversal=None,
+            payer=dice.choice((payer, payer, payer, "")),
+            amount=record.amount + dice.choice(shifts),
+            made=dice.choice((record.made, *_days(rules), *_moments(rules))),
+        )
+        for record in order.there
+    ]
+    if order.meant is None:
+        return [replace(order, there=tuple(there))]
+    meant = replace(order.meant, subject=dice.choice((payer, payer, payer, "")))
+    if there and dice.random() < 0.15:
+        meant = replace(meant, known=there[0].number)
+    carries = dice.choice(("nothing", "key"))
+    kept = () if dice.random() < 0.85 else order.there[:1]
+    apart = Order(f"{order.name}/apart", None, tuple(there[len(kept) :]), carries)
+    return [replace(order, meant=meant, there=kept), apart] if apart.there else [replace(order, meant=meant)]
 
 
 def _sourced(order: Order, dice: random.Random, *, rules: Rules) -> list[Order]:

@@ -1,0 +1,113 @@
+"""What declared rules have to tie, asked pair by pair: each record beside each operation, in no other way."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from tests.reconcile.worlds import Declared, Meant, Rules, There
+
+if TYPE_CHECKING:
+    from tests.reconcile.oracle import Known
+
+POSSIBLE = ("completed", "uncertain", "running")
+STANDING = ("done", "pending")
+
+
+@dataclass(frozen=True)
+class Free:
+    """A record that is nobody's, and in which order it stands."""
+
+    place: int
+    record: There
+
+
+def tied(rules: Rules, known: "Sequence[Known]") -> "list[Known]":
+    """Return all orders with the records that rules have tied to them, and what is unclear marked."""
+    now = list(known)
+    for rule in rules.declared:
+        ours = [place for place, one in enumerate(now) if is_free(rules, rule, one)]
+        theirs = [free for place, one in enumerate(now) for free in free_records(place, one)]
+        pairs = [
+            (place, free)
+            for place in ours
+            for free in theirs
+            if fits(rules, rule, now[place].order.meant, free.record)
+        ]
+        sole = [
+            (place, free)
+            for place, free in pairs
+            if sum(place == other for other, _ in pairs) == 1
+            and sum(free == other for _, other in pairs) == 1
+        ]
+        for place, free in pairs:
+            if (place, free) in sole:
+                now[free.place] = without(now[free.place], free.record)
+                now[place] = replace(now[place], held=(free.record,), tied=True)
+            else:
+                now[place] = replace(now[place], unclear_itself=True)
+                marked = now[free.place].unclear | {free.record.number}
+                now[free.place] = replace(now[free.place], unclear=marked)
+    return now
+
+
+def is_free(rules: Rules, rule: Declared, one: "Known") -> bool:
+    """Say whether nothing is known to be there of an operation, and this rule may be asked about it."""
+    meant = one.order.meant
+    if meant is None or one.held or one.unclear_itself or meant.cancelled or meant.state not in POSSIBLE:
+        return False
+    if meant.known and not rule.renumbered:
+        return False
+    if rule.days is None:
+        return True
+    reach = timedelta(days=rule.days + 1)
+    return rules.window_from - reach <= meant.accepted < rules.window_to + reach
+
+
+def free_records(place: int, one: "Known") -> list[Free]:
+    """Return the readable and standing records of an order that are nobody's."""
+    if one.order.meant is not None or one.order.carries not in ("key", "nothing"):
+        return []
+    return [
+        Free(place, record)
+        for record in one.held
+        if not record.trouble and record.standing in STANDING and record.number not in one.unclear
+    ]
+
+
+def fits(rules: Rules, rule: Declared, meant: Meant | None, record: There) -> bool:
+    """Say whether all that a rule says is so."""
+    assert meant is not None
+    if meant.amount is None or meant.currency != record.currency:
+        return False
+    if rule.subject and (not meant.subject or meant.subject != record.payer):
+        return False
+    if abs(record.amount - meant.amount) > allowed(rule, meant):
+        return False
+    if rule.days is None:
+        return True
+    made = day(rules, record.made)
+    return made is not None and abs((made - _day(rules, meant.accepted)).days) <= rule.days
+
+
+def allowed(rule: Declared, meant: Meant) -> int:
+    """Return by how many minor units the amounts may differ."""
+    if rule.percent is not None:
+        return math.floor(abs(meant.amount or 0) * rule.percent / 100)
+    return (rule.tolerance or {}).get(meant.currency, 0)
+
+
+def day(rules: Rules, made: datetime | date | None) -> date | None:
+    """Return the day of the plan's zone."""
+    return _day(rules, made) if isinstance(made, datetime) else made
+
+
+def _day(rules: Rules, moment: datetime) -> date:
+    return moment.astimezone(ZoneInfo(rules.zone)).date()
+
+
+def without(one: "Known", record: There) -> "Known":
+    """Return an order without one of its records."""
+    return replace(one, held=tuple(other for other in one.held if other is not record))
