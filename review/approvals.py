@@ -1,24 +1,21 @@
 """The list of what waits for a second person, and what was decided lately; a fixed number of queries."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.urls import reverse
 
 from ledger.actions.deputising import Asking, askers
-from ledger.models import Approval, TieoutNow
+from ledger.models import Approval
 from ledger.rules.approvals import OVERRIDES
 from ledger.rules.second_person import Asker
-from reconcile.models import Decision, Proposal, SignOff
-from review import approvers, asked, signing_off, told, wording
-from review.built import built
-from review.models import Bulk
+from reconcile.models import SignOff
+from review import approvers, asked, signing_off, told, waiting, wording
 from review.row import Row, rows
 
-SHOWN = 100
 LATELY = 20
 
 
@@ -44,19 +41,15 @@ class Request:
     closed: str
 
 
-def waiting(person: User, now: datetime) -> tuple[list[Request], bool]:
-    """Return the open requests, those due first at the top, and whether there are more."""
-    open_ = Approval.objects.waiting(now).defer("meant_sealed").due_first()
-    found = list(open_[: SHOWN + 1])
-    asks = found[:SHOWN]
+def requests(asks: Sequence[Approval], person: User, now: datetime) -> list[Request]:
+    """Return some open requests as the list shows them, in their order."""
     found_too = told.read([ask.operation_id for ask in asks])
     known = {row.operation.pk: row for row in rows(found_too, now)}
     by = askers([Asking.of(ask) for ask in asks], only=person.pk) if asks else []
-    listed = [
+    return [
         _request(ask, known[ask.operation_id], person, now, by=asker)
         for ask, asker in zip(asks, by, strict=True)
     ]
-    return listed, len(found) > SHOWN
 
 
 def _request(approval: Approval, row: Row, person: User, now: datetime, *, by: Asker) -> Request:
@@ -123,14 +116,5 @@ def lately() -> list[Answered]:
 
 def figure() -> str:
     """Return how many requests are open, as the list counts them; nothing where there are none."""
-    count = len(_waiting())
-    return f"{SHOWN}+" if count > SHOWN else str(count or "")
-
-
-@built
-def _waiting() -> QuerySet[Any, tuple[Any, ...]]:
-    settled = Decision.objects.filter(approval=None)
-    lists = (Approval.objects, Proposal.objects, Bulk.objects, settled, SignOff.objects)
-    asks, *others = (rows.waiting(TieoutNow()).values_list("uid") for rows in lists)
-    found: QuerySet[Any, tuple[Any, ...]] = asks.union(*others, all=True)[: SHOWN + 1]
-    return found
+    count = str(waiting.Counts.read())
+    return "" if count == "0" else count

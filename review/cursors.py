@@ -8,7 +8,7 @@ from typing import Literal, Self
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 KEPT = timedelta(days=1)
 """An order older than this is begun anew."""
-_TICK = timedelta(microseconds=1)
+TICK = timedelta(microseconds=1)
 _LENGTH = 60
 
 Part = Literal["i", "o"]
@@ -44,14 +44,14 @@ class Cursor:
 
 def written(at: datetime) -> str:
     """Return an instant as an address carries it: microseconds since 1970."""
-    return str((at - EPOCH) // _TICK)
+    return str((at - EPOCH) // TICK)
 
 
 def instant(text: str, now: datetime) -> datetime:
     """Return the instant of an address; now, where it is none of the last day."""
     if not text.isascii() or not text.isdecimal() or len(text) > 17:
         return now
-    at = EPOCH + int(text) * _TICK
+    at = EPOCH + int(text) * TICK
     return at if now - KEPT <= at <= now else now
 
 

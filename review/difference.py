@@ -1,6 +1,6 @@
 """One difference as its page reads it: what was found, what can be done about it, and what was decided."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -326,14 +326,9 @@ def named(decision: Decision) -> str:
     return f"{decision.name} · {amount}" if amount else decision.name
 
 
-def waiting(person: User, now: datetime, *, most: int = 50) -> list[dict[str, Any]]:
-    """Return the open requests about differences, those due first at the top."""
-    rows = (
-        Decision.objects.waiting(now)
-        .filter(approval=None)
-        .select_related("finding__run__plan__operation_type__destination")
-    )
-    return [request(one, person, now, whole=False) for one in rows.due_first()[:most]]
+def waiting(rows: Iterable[Decision], person: User, now: datetime) -> list[dict[str, Any]]:
+    """Return open requests about differences as the list shows them."""
+    return [request(one, person, now, whole=False) for one in rows]
 
 
 def request(decision: Decision, person: User, now: datetime, *, whole: bool = True) -> dict[str, Any]:

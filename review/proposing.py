@@ -1,5 +1,6 @@
 """Proposals in words: what would change, line by line, who proposes it, and who may answer."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -8,12 +9,12 @@ from django.contrib.auth.models import User
 
 from ledger.models import Event
 from ledger.rules.approvals import Answer
+from reconcile.expected import times
 from reconcile.models import Proposal
 from reconcile.proposals import actions, limits
 from reconcile.proposals.models import AUDITOR, LIMIT, RULES
 from review import approvers, asked, trail
 
-SHOWN = 50
 EMPTY = dict.fromkeys(('""', "[]", "{}"), "nothing")
 """What stands for a value that holds nothing, as a file writes it."""
 ENDED = {
@@ -39,6 +40,8 @@ class Line:
         place, found, values = said[2:].rpartition(": ") if said.startswith("~") else (said[2:], "", "made")
         before, arrow, new = values.partition(" -> ")
         path, _, old = before.partition(" ")
+        if path == "schedule":
+            old, new = times.in_words(old), times.in_words(new)
         if not arrow:
             return cls(f"{place} · {path}" if found else place, "", values.partition(" ")[2] or values)
         return cls(f"{place} · {path}", EMPTY.get(old, old), EMPTY.get(new, new))
@@ -106,7 +109,6 @@ def limits_of_people() -> list[tuple[User, str]]:
     return [(one, limits.words(one.limit.entities if hasattr(one, "limit") else [])) for one in people]
 
 
-def waiting(person: User, now: datetime, *, most: int = SHOWN) -> list[Proposed]:
-    """Return the open proposals, those due first at the top."""
-    found = Proposal.objects.waiting(now).defer("meant_sealed").due_first()[:most]
-    return [of(one, person, now, whole=False) for one in found]
+def waiting(rows: Iterable[Proposal], person: User, now: datetime) -> list[Proposed]:
+    """Return open proposals as the list shows them."""
+    return [of(one, person, now, whole=False) for one in rows]

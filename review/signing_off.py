@@ -1,6 +1,6 @@
 """Who has prepared and signed a run, as its page, its paper and the request for a signature say it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -19,7 +19,6 @@ from reconcile.signing.models import Way
 from review import access, approvers, asked, wording
 from review.access import require
 from review.amounts import whole
-from review.instants import instant
 from review.runs import stamp
 
 PAST = 50
@@ -76,7 +75,7 @@ class Signature:
             return
         yield Step("completed", "completed", f"Prepared by {one.maker}", f"{stamp(one.made_at)}{_note(one)}")
         if one.decided_at is None:
-            due = f"due by {instant(one.due_at, self.now)}"
+            due = f"due by {stamp(one.due_at)}"
             yield Step(
                 "pending", "pending", "Signed by: nobody yet", f"another person than {one.maker}, {due}"
             )
@@ -103,9 +102,9 @@ def _note(one: SignOff) -> str:
 
 
 def _became(one: SignOff, now: datetime) -> str:
-    who, at = wording.who(one.decided_by), instant(one.decided_at, now) if one.decided_at else ""
+    who, at = wording.who(one.decided_by), stamp(one.decided_at) if one.decided_at else ""
     if one.way == Way.SIGN and one.ended_at is not None:
-        return f"Signed by {one.decided_by} {at}, opened again {instant(one.ended_at, now)}."
+        return f"Signed by {one.decided_by} {at}, opened again {stamp(one.ended_at)}."
     if one.answer == Answer.APPROVED:
         return f"{one.maker} asked to open it again, and {who} agreed {at}: “{one.reason}”" * (
             one.way == Way.REOPEN
@@ -141,10 +140,9 @@ def asks(one: SignOff) -> str:
     return "for a signature" if one.way == Way.SIGN else "to open what is signed again"
 
 
-def waiting(person: User, now: datetime, *, most: int = 50) -> list[dict[str, Any]]:
-    """Return what waits for a signature, what is due first at the top."""
-    rows = SignOff.objects.waiting(now).select_related("plan", "run")
-    return [request(one, person, now, full=False) for one in rows.due_first()[:most]]
+def waiting(rows: Iterable[SignOff], person: User, now: datetime) -> list[dict[str, Any]]:
+    """Return what waits for a signature as the list shows it."""
+    return [request(one, person, now, full=False) for one in rows]
 
 
 def request(one: SignOff, person: User, now: datetime, *, full: bool = True) -> dict[str, Any]:
@@ -168,7 +166,7 @@ def ended(one: SignOff, now: datetime) -> str:
     """Say what became of it; empty while it waits."""
     if one.answer == Answer.APPROVED and one.way == Way.SIGN and one.ended_at is None:
         assert one.decided_at is not None  # a constraint
-        return f"Signed by {one.decided_by} {instant(one.decided_at, now)}."
+        return f"Signed by {one.decided_by} {stamp(one.decided_at)}."
     return _became(one, now) if one.answer else ""
 
 

@@ -28,6 +28,14 @@ class Unscheduled(Exception):
     """A plan's schedule or zone that cannot be read, or never comes."""
 
 
+def in_words(schedule: str) -> str:
+    """Say a schedule in words, with itself behind them: "At 06:15 every day (15 6 * * *)"; else as it is."""
+    try:
+        return f"{CronSim(schedule, datetime.now(UTC)).explain()} ({schedule})"
+    except CronSimError:
+        return schedule
+
+
 def next_run(plan: "Plan", after: datetime) -> datetime:
     """Return when a scheduled plan runs next, in UTC; raises Unscheduled.
 

@@ -1,5 +1,6 @@
 """The list of bulk actions, and those that wait for a second person."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -10,12 +11,12 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 from django.urls import reverse
 
-from ledger.models import TieoutNow, database_now
+from ledger.models import database_now
 from review import wording
 from review.asked import due
 from review.bulk.commanding import COUNTS_FOR
 from review.bulk.counting import Counts
-from review.bulk.reading import SHOWN, badge, name
+from review.bulk.reading import badge, name
 from review.models import Bulk, BulkItem
 from review.models.bulk import Outcome, Status
 from review.wording import Badge
@@ -123,9 +124,9 @@ def _line(bulk: Bulk, by: dict[str, int]) -> Line:
     return Line(bulk, badge(bulk), wording.first_up(name(bulk)), at)
 
 
-def waiting(now: datetime) -> list[tuple[Bulk, str]]:
+def waiting(rows: Iterable[Bulk], now: datetime) -> list[tuple[Bulk, str]]:
     """Return those that wait for a second person, each with its due time in words."""
-    return [(bulk, until(bulk, now)) for bulk in Bulk.objects.waiting(TieoutNow()).due_first()[:SHOWN]]
+    return [(bulk, until(bulk, now)) for bulk in rows]
 
 
 def until(bulk: Bulk, now: datetime) -> str:

@@ -21,6 +21,8 @@ ACTIONS = (Action.CHECK, Action.SEND_AGAIN, Action.DID_NOT_HAPPEN)
 """What can be done with many at once; everything else is decided one by one."""
 ASKED_FOR = timedelta(days=1)
 """How long a second person may answer; the database holds to it, too."""
+DUE = Least(F("asked_at") + ASKED_FOR / 2, "key_until")
+"""When a second person should have answered: at half of that, or before the window of a key closes."""
 
 
 class Status(models.TextChoices):
@@ -62,7 +64,7 @@ class BulkQuerySet(Seen, models.QuerySet["Bulk"]):
 
     def due_first(self) -> Self:
         """Put first what should be answered first."""
-        return self.order_by(Least(F("asked_at") + ASKED_FOR / 2, "key_until"), "pk")
+        return self.order_by(DUE, "pk")
 
     def lapsed(self, now: datetime) -> Self:
         """Requests that nobody answered in time."""

@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from ledger.models import Deputy, database_now
-from review import access, approvals, difference, proposing, signing_off
+from review import access, approvals, difference, proposing, signing_off, waiting
 from review.access import people_only
 from review.bulk import listing
 from review.views.operation import person
@@ -14,23 +14,26 @@ from review.views.operation import person
 @people_only
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the open requests, and what was decided lately."""
-    now = database_now()
-    waiting, more = approvals.waiting(person(request), now)
-    proposals, bulks = proposing.waiting(person(request), now), listing.waiting(now)
-    differences = difference.waiting(person(request), now)
-    signatures = signing_off.waiting(person(request), now)
+    """Show the open requests, all kinds or a page of one, and what was decided lately."""
+    now, who = database_now(), person(request)
+    counts = waiting.Counts.read()
+    of = request.GET.get("of", "")
+    kinds = [of] if of in waiting.KINDS else list(waiting.KINDS)
+    after = request.GET.get("after", "") if len(kinds) == 1 else ""
+    pages = {kind: waiting.page(kind, now, counts=counts, after=after) for kind in kinds}
+    rows = {kind: pages[kind].rows if kind in pages else [] for kind in waiting.KINDS}
     context = {
         "section": "approvals",
         "now": now,
-        "waiting": waiting,
-        "more": more,
-        "count": len(waiting) + len(proposals) + len(bulks) + len(differences) + len(signatures),
+        "alone": of in waiting.KINDS,
+        "pages": pages,
+        "count": str(counts),
+        "waiting": approvals.requests(rows["operations"], who, now),
         "lately": approvals.lately(),
-        "proposals": proposals,
-        "bulks": bulks,
-        "differences": differences,
-        "signatures": signatures,
+        "proposals": proposing.waiting(rows["rules"], who, now),
+        "bulks": listing.waiting(rows["lists"], now),
+        "differences": difference.waiting(rows["differences"], who, now),
+        "signatures": signing_off.waiting(rows["signatures"], who, now),
         "deputies": Deputy.objects.present(now).order_by("starts_at")[:20],
         "may_propose": access.may(request.user, "propose"),
     }

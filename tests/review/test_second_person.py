@@ -1,16 +1,19 @@
 """Two people on the pages: one asks, another one answers, and both read beforehand what it takes."""
 
+import html
+import re
 import uuid
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from ledger import actions
 from ledger.models import Approval, Event, Operation, Permit
+from reconcile.proposals import actions as proposals
 from review.instants import zone
 from tests import stories
 from tests.databases import Clock
@@ -306,7 +309,7 @@ def test_an_answer_is_for_the_operation_of_its_address(durban: stories.Durban) -
 def test_the_figure_on_each_page_is_that_of_the_list(
     durban: stories.Durban, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has lapsed counts no more, although no sweep has said so; beyond what is shown both say more."""
+    """What has lapsed counts no more, although no sweep has said so; beyond what is counted both say more."""
 
     def figures() -> tuple[str, str]:
         listed = browser_of("bob").get("/approvals/").content.decode()
@@ -316,11 +319,55 @@ def test_the_figure_on_each_page_is_that_of_the_list(
     for order in (1, 2):
         override(durban, silent(durban, order))
     assert figures() == ("2", "2")
-    monkeypatch.setattr("review.approvals.SHOWN", 1)
+    monkeypatch.setattr("review.waiting.COUNTED", 1)
     assert figures() == ("1+", "1+")
     durban.clock.advance(2 * 86400)
     assert figures() == ("Nothing", "")
     assert Approval.objects.open().count() == 2
+
+
+def test_a_long_list_is_counted_whole_and_read_page_by_page(durban: stories.Durban) -> None:
+    """Each kind has fifty on a page; heading, tab and Today count all; what waits there is there once."""
+    wishes = [(f"auditor {number}", number) for number in range(53)]
+    person("ada")
+    for name, number in wishes:
+        wish = {"person": name, "role": "viewer", "give": True}
+        with transaction.atomic():
+            proposals.propose(
+                "role",
+                actor="ada",
+                reason="New here.",
+                title=name,
+                lines=["-"],
+                data=wish,
+                command_id=uuid.UUID(int=number),
+            )
+        durban.clock.advance(60 * (number % 3 == 0))
+    override(durban, silent(durban, 1))
+    bob = browser_of("bob")
+    first = bob.get("/approvals/").content.decode()
+    assert "<h1>54 approvals wait for a second person" in first
+    assert 'Approvals <span class="n">54<' in first
+    assert "All 54 requests" in bob.get("/").content.decode()
+    assert "50 of 53 changes, due first." in first and "of 1 requests" not in first
+    seen, address = titles(first), again(first)
+    assert [int(number) for number in seen] == [*range(50)]
+    second = bob.get(address).content.decode()
+    assert "<h1>54 approvals wait" in second and "3 of 53 changes." in second
+    assert [int(number) for number in titles(second)] == [50, 51, 52] and not again(second)
+    assert "Reminder for order 1" in first and "Reminder for order 1" not in second
+    for wrong in ("x", "1~", "~1", "9" * 20 + "~1", "-1~2"):
+        assert titles(bob.get("/approvals/", {"of": "rules", "after": wrong}).content.decode()) == seen
+    assert titles(bob.get("/approvals/", {"of": "nothing"}).content.decode()) == seen
+
+
+def titles(page: str) -> list[str]:
+    return re.findall(r">Give auditor (\d+) the role", page)
+
+
+def again(page: str) -> str:
+    found = re.search(r'rel="next" href="([^"]+)">Next changes', page)
+    return html.unescape(found[1]) if found else ""
 
 
 def test_50_a_person_who_is_deleted_stays_in_the_trail(durban: stories.Durban) -> None:
@@ -344,6 +391,6 @@ def test_the_list_costs_the_same_queries_however_long_it_is(durban: stories.Durb
         with CaptureQueriesContext(connection) as queries:
             assert f"Reminder for order {orders[-1]}" in bob.get("/approvals/").content.decode()
         counts.append(len(queries))
-    assert counts[0] == counts[1] <= 16
+    assert counts[0] == counts[1] <= 17
     row = bob.get("/queue/?view=person").content.decode()
     assert "Approve or refuse" in row
