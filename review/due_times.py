@@ -9,6 +9,7 @@ from reconcile import scheduling
 from reconcile.expected import actions
 from reconcile.expected.standing import RED, Standing
 from reconcile.models import ExpectedRun, Run
+from review.expected import DID_NOT_RUN
 from review.instants import instant
 from review.wording import Badge
 
@@ -49,7 +50,7 @@ def _told(row: Any, runs: dict[int, Run], now: datetime, *, busy: bool) -> DueTi
         Standing.RUNNING: (Badge("running", "Running", "running"), ""),
         Standing.REPORTED: (Badge("completed", _reported(run, now), "completed"), late),
         Standing.NOT_STARTED: (Badge("failed", "Not started", "failed"), _for_good(row, now)),
-        Standing.INCOMPLETE: (Badge("failed", "Incomplete", "failed"), run.why_failed if run else ""),
+        Standing.INCOMPLETE: (Badge("failed", DID_NOT_RUN, "failed"), run.why_failed if run else ""),
         Standing.LATE: (Badge("failed", "Late", "failed"), "Running past its time to report."),
     }[how]
     return DueTime(row, badge, note, run, red=how in RED)

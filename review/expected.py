@@ -24,6 +24,8 @@ COUNTED = 10_000
 LATELY = timedelta(days=7)
 """So far back it is said which times nothing ran for."""
 SOON = "soon"
+DID_NOT_RUN = "Did not run"
+"""What is said of a run that did not come to its end, wherever it stands: nothing of it counts."""
 NOUGHT = Decimal(0)
 
 
@@ -65,6 +67,14 @@ class Line:
     """How many items no class explains; amounts that are explained do not make it nothing."""
     standing: str = ""
     """"ran", "did not" or "at work"; empty where no run was due."""
+
+    @property
+    def at(self) -> datetime | None:
+        """When its run began, or else was due: in full on paper, where there is no today."""
+        if not self.standing:
+            return None
+        found: datetime | None = self.run.started_at if self.run is not None else self.plan.due_at
+        return found
 
 
 @dataclass(frozen=True)
@@ -223,7 +233,7 @@ class _Seen:
                 return Line(self.plan, words, run=run, standing="at work")
             case Standing.LATE:
                 return self._did_not("Late", f"Running since {at}; it was to report by {by}.", run)
-        return self._did_not("Incomplete", run.why_failed, run, now)
+        return self._did_not(DID_NOT_RUN, run.why_failed, run, now)
 
     def _never_began(self, how: Standing, due: datetime, now: datetime) -> Line:
         at, there = instant(due, now), self.plan.operation_type.destination
@@ -242,7 +252,7 @@ class _Seen:
         note = f"Ran {instant(self.done.started_at, now)}" if self.done else ""
         if self.last is not None and self.last.state == Run.State.FAILED:
             why = f"{instant(self.last.started_at, now)}: {self.last.why_failed} {words}. {note}"
-            return Line(self.plan, Badge("failed", "Incomplete", "failed"), why.strip(), self.done)
+            return Line(self.plan, Badge("failed", DID_NOT_RUN, "failed"), why.strip(), self.done)
         return Line(self.plan, Badge("pending", words, "pending"), note, self.done)
 
     def _next(self, now: datetime) -> str:

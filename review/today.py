@@ -85,9 +85,10 @@ class Today:
         held, asked_now = _ages(now), approvals.figure()
         waiting, snoozed = _count(PERSON.whole, now)
         mine, mine_snoozed = _count(replace(MINE.whole, reader=access.reader(person)), now)
+        runs = expected.read(now, paused={one.destination_id for one in pauses if not one.callers_only})
         return cls(
             now=now,
-            runs=expected.read(now, paused={one.destination_id for one in pauses if not one.callers_only}),
+            runs=runs,
             decisions=_decisions(now),
             waiting=waiting,
             mine=mine,
@@ -106,7 +107,7 @@ class Today:
             without_amount=sum(part.count for part in held.get("", [])),
             since=since.read(person, now),
             notices=inbox.of(person, most=NOTICES, unread_only=True),
-            troubles=troubles.read(now, pauses),
+            troubles=troubles.read(now, pauses, runs),
         )
 
     @property

@@ -2,21 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Value
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from ledger import sight
 from ledger.door import health
 from ledger.models import Case, Delivery, Pause, Webhook
-from review import wording
+from reconcile.models import Run
+from review import expected, wording
 from review.instants import instant
 from review.models import Channel
 
 COUNTED = 10_000
+OWN = Value(date.min)
+"""Stands for the days of a run over its plan's own window."""
+RUNS = 4
+"""So many runs that broke off are named."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,15 @@ REMEDY = (
 ASK = "Whoever runs Tieout asks what is wrong:"
 
 
-def read(now: datetime, pauses: Sequence[Pause]) -> list[Trouble]:
-    """Read what is wrong now; four queries, none of them over what is done."""
+def read(now: datetime, pauses: Sequence[Pause], ran: expected.Expected) -> list[Trouble]:
+    """Read what is wrong now; five queries, none of them over what is done.
+
+    `ran`: how each plan's latest due time went, which says itself which run of it broke off.
+    """
     silence = health.of_worker(now)
     found = [Trouble("The worker.", f"{silence} {REMEDY}", command=START)] if silence else []
     found += [_paused(pause, now) for pause in pauses]
+    found += _broken_off(now, ran)
     failing = list(Webhook.objects.filter(failing_since__isnull=False).order_by("failing_since"))
     found += [_failing(webhook, now) for webhook in failing]
     given_up = Delivery.objects.filter(state=Delivery.State.GIVEN_UP).order_by("-pk")
@@ -122,6 +132,37 @@ def _paused(pause: Pause, now: datetime) -> Trouble:
         "See the pause",
         reverse("pause", args=[pause.uid]),
     )
+
+
+def _broken_off(now: datetime, ran: expected.Expected) -> list[Trouble]:
+    """Read which runs of the last days broke off, and were followed by none over the same days; one query."""
+    since = (
+        Run.objects.filter(plan=OuterRef("plan"), pk__gt=OuterRef("pk"), dry_run=False)
+        .alias(first=Coalesce("first_day", OWN), last=Coalesce("last_day", OWN))
+        .filter(first=Coalesce(OuterRef("first_day"), OWN), last=Coalesce(OuterRef("last_day"), OWN))
+    )
+    told = [line.run.pk for line in ran.lines if line.standing == "did not" and line.run is not None]
+    runs = Run.objects.filter(
+        plan__in=[line.plan.pk for line in ran.lines],
+        started_at__gt=now - expected.LATELY,
+        state=Run.State.FAILED,
+        dry_run=False,
+    )
+    rows = list(
+        runs.exclude(pk__in=told).exclude(Exists(since)).select_related("plan").order_by("-pk")[: RUNS + 1]
+    )
+    found = [
+        Trouble(
+            f"Run {run.pk} of {run.plan.name} did not run to its end",
+            f"{instant(run.started_at, now)}: {run.why_failed} Nothing of it counts.",
+            "See why, and run it again",
+            reverse("run", args=[run.uid]),
+        )
+        for run in rows[:RUNS]
+    ]
+    if len(rows) > RUNS:
+        found.append(Trouble("Runs.", "More did not run to their end.", "All runs", reverse("runs")))
+    return found
 
 
 def _failing(webhook: Webhook, now: datetime) -> Trouble:

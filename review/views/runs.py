@@ -144,13 +144,13 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "settled": reports.settled(run),
             "signature": Signature(run, person(request), now),
         }
+    may_run = access.may(request.user, "reconcile")
     if run.state != Run.State.RUNNING:
         context |= {"mailed": mailed.of(run)}
     else:
-        context |= {
-            "waits": run.pk in leasing.abandoned(),
-            "may_stop": access.may(request.user, "reconcile"),
-        }
+        context |= {"waits": run.pk in leasing.abandoned(), "may_stop": may_run}
+    if run.state == Run.State.FAILED:
+        context |= {"since": _since(run), "why_no_run": "" if may_run else access.lacking(person(request))}
     return render(request, "review/run.html", context)
 
 
@@ -178,6 +178,12 @@ def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponseBase:
 
 def _run(uid: uuid.UUID) -> Run:
     return get_object_or_404(Run.objects.select_related("plan__operation_type__destination"), uid=uid)
+
+
+def _since(run: Run) -> Run | None:
+    """Return the first run after this one over the same days, if there is any."""
+    later = Run.objects.filter(plan=run.plan_id, pk__gt=run.pk, dry_run=False)
+    return later.filter(first_day=run.first_day, last_day=run.last_day).order_by("pk").first()
 
 
 def _not_whole() -> HttpResponse:

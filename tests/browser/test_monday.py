@@ -3,7 +3,7 @@
 | when                                   | what is seen                                                      |
 |----------------------------------------|-------------------------------------------------------------------|
 | the due time passed, no worker ran     | red on Today and under Runs                                       |
-| the list is cut off in the middle      | incomplete, red, mailed; nothing is missing; nobody prepares it   |
+| the list is cut off in the middle      | did not run, red, mailed; nothing missing; nobody prepares it     |
 | Durban Books is back, and it runs anew | the same totals to the cent on the page, on paper and in the mail |
 | ann prepares it, then tries to sign    | a second person decides                                           |
 | bob signs it                           | the paper names both, when, and the digest of what was signed     |
@@ -109,7 +109,7 @@ def cut_off(page: Page, post: Post) -> None:
     assert "invoices did not run whole, and says nothing" in said(broken)
     run = Run.objects.get()
     assert run.state == Run.State.FAILED and not Finding.objects.exists()
-    is_red(page, "Incomplete")
+    is_red(page, "Did not run")
     page.get_by_role("link", name=f"Run {run.pk}", exact=True).click()
     expect(page.get_by_text("A run that is not whole says nothing about anything")).to_be_visible()
     expect(page.get_by_text("Mailed to 1 recipient,")).to_be_visible()

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from ledger import actions
 from ledger.models import Case, Event, Heartbeat, TieoutNow
 from ledger.rules.states import Outcome
-from reconcile.actions import start
+from reconcile import leasing
+from reconcile.actions import OWN_WINDOW, Days, start
 from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, execute, window
 from review import expected
@@ -79,7 +80,7 @@ def test_each_plan_is_told_by_its_latest_due_time(listed: Books, clock: Clock) -
     HELD.pages = [None]
     with pytest.raises(NotWhole):
         listed.run()
-    assert stands(today()) == (did_not, "Incomplete The list broke off.")
+    assert stands(today()) == (did_not, "Did not run The list broke off.")
     assert "not known" in today()
     start_at, to = window(listed.plan, None, None)
     going = start(listed.plan, window_from=start_at, window_to=to, actor="bob")
@@ -94,7 +95,7 @@ def test_each_plan_is_told_by_its_latest_due_time(listed: Books, clock: Clock) -
     clock.set(MONDAY + timedelta(days=1, hours=1))
     assert stands(today())[0] == did_not
     Plan.objects.update(schedule="")
-    broke_off = "Incomplete Mon 07:15: The list broke off. Runs when asked. Ran Mon 07:15"
+    broke_off = "Did not run Mon 07:15: The list broke off. Runs when asked. Ran Mon 07:15"
     assert stands(today()) == (f"{none_due}, 1 has run", broke_off)
     HELD.pages = []
     listed.run()
@@ -227,6 +228,67 @@ def test_what_is_in_trouble_stands_first(durban: stories.Durban) -> None:
     durban.clock.advance(60)
     silent = re.findall(r"No work has gone through the queue for (\d+) s", today())
     assert len(silent) == 1 and 60 <= int(silent[0]) < 600
+
+
+def test_a_run_that_broke_off_is_in_trouble_until_one_over_the_same_days_has_begun(
+    listed: Books, clock: Clock
+) -> None:
+    """Also where the due run has reported: nobody else would hear of the one that was asked for.
+
+    | since the due run has reported           | in trouble                    |
+    |------------------------------------------|-------------------------------|
+    | one that was asked for broke off         | that one, and how to go on    |
+    | one over other days broke off            | that one, too                 |
+    | the first was run again                  | the other one                 |
+    | both were run again, or a week is over   | none                          |
+    | the due one itself broke off             | it stands in its plan's line  |
+    """
+    clock.set(MONDAY + timedelta(hours=1))
+    plan = Plan.objects.get()
+    listed.run()
+    assert not broken(today())
+
+    def breaks(days: Days | None = None) -> Run:
+        HELD.pages = [None]
+        of = days or OWN_WINDOW
+        begins, ends = window(plan, *of)
+        run = start(plan, window_from=begins, window_to=ends, actor="ann", days=of)
+        with pytest.raises(NotWhole):
+            execute(run)
+        HELD.pages = []
+        return run
+
+    own = breaks()
+    page = today()
+    assert stands(page)[0] == "1 of 1 reconciliation ran", "what was due has run"
+    assert broken(page) == [own.pk] and "The list broke off. Nothing of it counts." in page
+    days = date(2026, 11, 20), date(2026, 11, 22)
+    other = breaks(days)
+    assert broken(today()) == [other.pk, own.pk]
+    shown = plain(said(browser_of("ann").get(f"/runs/{other.uid}/")))
+    assert f"reconcile {plan.name} --from 2026-11-20 --to 2026-11-22</code>" in shown
+    assert "aria-disabled" in broken_page("vic", own), "who only looks runs nothing"
+    asked = r'action="(/runs/plans/[^"]+)">.*?name="after" value="(\d+)"'
+    form = re.search(asked, broken_page("ann", own), re.DOTALL)
+    assert form is not None
+    begun = browser_of("ann").post(form[1], {"after": form[2]})
+    assert begun.status_code == 303 and broken(today()) == [other.pk]
+    again = Run.objects.latest("pk")
+    assert f"Run {again.pk}</a> has been begun over the same days since." in broken_page("ann", own)
+    taken = leasing.take(again.pk)
+    assert taken is not None and execute(taken) == []
+    assert broken(today()) == [other.pk]
+    clock.advance(7 * 86400)
+    assert not broken(today())
+
+
+def broken(page: str) -> list[int]:
+    """The runs that Today says did not run to their end, in its order."""
+    return [int(number) for number in re.findall(r"<b>Run (\d+) of \S+ did not run to its end</b>", page)]
+
+
+def broken_page(name: str, run: Run) -> str:
+    return plain(said(browser_of(name).get(f"/runs/{run.uid}/")))
 
 
 def test_it_costs_the_same_queries_however_much_there_is(durban: stories.Durban) -> None:
