@@ -15,13 +15,14 @@ class ReviewConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Let no account be made under a name of software, and hear of sign-ins."""
+        """Let no account have a name of software, hear of sign-ins, and say how an audit is agreed to."""
         from django.contrib.auth.models import User
 
-        from review import signing_in
+        from review import auditing, signing_in
 
         pre_save.connect(_named, sender=User, dispatch_uid="a person's name")
         signing_in.connect()
+        auditing.connect()
 
 
 def _named(instance: Any, update_fields: frozenset[str] | None = None, **_: Any) -> None:

@@ -19,7 +19,7 @@ from ledger.rules import actors
 from ledger.rules.errors import Conflict, Malformed, NotFound, TieoutError
 from reconcile.models import Proposal
 from reconcile.proposals import limits
-from reconcile.proposals.actions import APPLIED, by_two, propose
+from reconcile.proposals.actions import HOW, How, by_two, propose
 from reconcile.proposals.models import AUDITOR
 from review import access, sessions
 from review.instants import zone
@@ -95,7 +95,8 @@ def give(
 
 def _proposed(term: Term, *, actor: str, reason: str, command_id: uuid.UUID) -> Proposal:
     name = term.whose.get_username()
-    days = f"{term.begins:%d %b %Y} to {term.ends - timedelta(days=1):%d %b %Y}"
+    last = term.ends - timedelta(days=1)
+    days = f"{term.begins.day} {term.begins:%b %Y} to {last.day} {last:%b %Y}"
     return once(
         Proposal.objects.filter(command_id=command_id),
         lambda: propose(
@@ -129,23 +130,33 @@ def _given(
     )
 
 
-def _applied(proposal: Proposal, approver: str) -> str:
-    """Give the term that was proposed; say why it is void where it cannot be given any more."""
+def _void(proposal: Proposal) -> str:
+    """Say why the term that is proposed cannot be given any more."""
     whose = User.objects.select_for_update().filter(pk=proposal.about_account or 0).first()
     if whose is None:
         return "The account is gone."
-    begins, ends = (datetime.fromisoformat(proposal.data[name]) for name in ("from", "until"))
-    term = Term(whose, begins, ends, proposal.data["entities"])
     try:
-        term.check()
+        _term(proposal, whose).check()
     except TieoutError as error:
         return str(error.detail)
-    agreed = {"proposal": str(proposal.uid), "approved_by": approver}
-    _given(term, proposal.command_id, by=proposal.maker, reason=proposal.reason, data=agreed)
     return ""
 
 
-APPLIED[AUDITOR] = _applied
+def _term(proposal: Proposal, whose: User) -> Term:
+    begins, ends = (datetime.fromisoformat(proposal.data[name]) for name in ("from", "until"))
+    return Term(whose, begins, ends, proposal.data["entities"])
+
+
+def _apply(proposal: Proposal, approver: str) -> None:
+    """Give the term that was proposed."""
+    term = _term(proposal, User.objects.get(pk=proposal.about_account or 0))
+    agreed = {"proposal": str(proposal.uid), "approved_by": approver}
+    _given(term, proposal.command_id, by=proposal.maker, reason=proposal.reason, data=agreed)
+
+
+def connect() -> None:
+    """Say how a term that is proposed is given, to whoever answers proposals or ends them."""
+    HOW[AUDITOR] = How(_void, _apply)
 
 
 def end(pk: int, *, person: User, reason: str) -> None:

@@ -25,7 +25,7 @@ from reconcile.configuration.type_checks import check_type
 from reconcile.configuration.webhook_checks import check_webhook
 from reconcile.configuration.wrongs import Refused, Wrongs
 
-__all__ = ["Configured", "Refused", "configure", "one_at_a_time", "prepared", "take"]
+__all__ = ["Configured", "Prepared", "Refused", "alone", "configure", "one_at_a_time", "prepared", "take"]
 
 LOCK = 0x71E0C0F6
 """Two files are taken in one after the other: the number is ours among PostgreSQL's advisory locks."""
@@ -94,6 +94,13 @@ def one_at_a_time() -> None:
     """Wait until nobody else takes a file in; to be called in a transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+
+
+def alone() -> bool:
+    """Say whether nobody takes a file in just now, and keep it so; to be called in a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        return bool(cursor.fetchone()[0])
 
 
 def prepared(read: Source) -> Prepared:

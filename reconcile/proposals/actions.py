@@ -4,7 +4,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -33,6 +34,10 @@ from reconcile.proposals.roles import ADMINISTRATOR, APPROVER
 COUNTS_FOR = timedelta(days=7)
 MOVED = "What is configured has changed since, or this version reads the file otherwise. Propose it anew."
 LAPSED = "Nobody answered in time."
+LOOKS_EVERY = timedelta(seconds=30)
+"""So often it is asked of each that waits whether it is void."""
+_looked: dict[uuid.UUID, datetime] = {}
+"""When this process asked so last."""
 
 
 class NotProposed(NotNow):
@@ -167,10 +172,11 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str) -> None:
         proposal = _open(uid)
         asked_by(proposal).require_another(actor)
         why = given(reason) if reason.strip() else UNSAID
-        moved = _applied(proposal, approver=actor)
+        moved = _void(proposal)
         if moved:
             _answer(proposal, Answer.VOIDED, actor="policy", why=moved)
         else:
+            HOW[proposal.kind].apply(proposal, actor)
             _answer(proposal, Answer.APPROVED, actor=actor, why=why)
     if moved:
         raise NotNow(f"{moved} Nothing was changed.")
@@ -200,7 +206,7 @@ def asked_by(proposal: Proposal) -> Asker:
 
 
 def sweep() -> None:
-    """Pass on proposals past their due time, and end those that nobody answered in time."""
+    """Pass on proposals past their due time, and end those that nobody answered in time or that are void."""
     now = database_now()
     waiting = Proposal.objects.waiting(now).filter(escalated_at=None).defer("meant_sealed")
     for uid in [one.uid for one in waiting if one.due_at <= now]:
@@ -214,6 +220,33 @@ def sweep() -> None:
             proposal = Proposal.objects.select_for_update().get(uid=uid)
             if proposal.decided_at is None:
                 _answer(proposal, Answer.LAPSED, actor="policy", why=LAPSED)
+    _end_void(now)
+
+
+def _end_void(now: datetime) -> None:
+    """End what would not do any more what was read: nobody is asked any more."""
+    waiting = dict(Proposal.objects.waiting(now).values_list("uid", "kind"))
+    for uid in _looked.keys() - waiting.keys():
+        del _looked[uid]
+    for uid, kind in waiting.items():
+        if kind in HOW and (uid not in _looked or not now - LOOKS_EVERY < _looked[uid] <= now):
+            _looked[uid] = now
+            _end_if_void(uid)
+
+
+def _end_if_void(uid: uuid.UUID) -> None:
+    with transaction.atomic():
+        # Whoever answers it just now, or takes a file in, is not waited for: it is looked at again.
+        free = Proposal.objects.select_for_update(skip_locked=True)
+        proposal = free.filter(uid=uid, decided_at__isnull=True).first()
+        if proposal is None or (proposal.kind == RULES and not configuration.alone()):
+            return
+        try:
+            why = HOW[proposal.kind].void(proposal)
+        except Refused:
+            return  # what this process cannot read, another one may; who approves it is told
+        if why:
+            _answer(proposal, Answer.VOIDED, actor="policy", why=why)
 
 
 def _kind(uid: uuid.UUID) -> str:
@@ -237,40 +270,58 @@ def _open(uid: uuid.UUID) -> Proposal:
     return proposal
 
 
-def _applied(proposal: Proposal, *, approver: str) -> str:
-    """Do what is proposed; why it is void where it would do something else than was read."""
-    if proposal.kind != RULES:
-        return APPLIED[proposal.kind](proposal, approver)
-    assert proposal.meant_sealed is not None  # for as long as it is open
-    text = sealing.unseal(payload_keys(), bytes(proposal.meant_sealed), bound_to=str(proposal.uid)).decode()
+def _void(proposal: Proposal) -> str:
     try:
-        taken = configuration.prepared(source.parsed(proposal.title, text))
+        return HOW[proposal.kind].void(proposal)
     except Refused:
         return MOVED
-    if fingerprint(taken.changes) != proposal.digest:
-        return MOVED
+
+
+@dataclass(frozen=True)
+class How:
+    """How a kind of proposal is done: why it is void, where it is, and what applies it for who approves."""
+
+    void: Callable[[Proposal], str]
+    apply: Callable[[Proposal, str], None]
+
+
+def _read(proposal: Proposal) -> configuration.Prepared | None:
+    """Read what is proposed; None where it would do something else than was read."""
+    assert proposal.meant_sealed is not None  # for as long as it is open
+    text = sealing.unseal(payload_keys(), bytes(proposal.meant_sealed), bound_to=str(proposal.uid)).decode()
+    taken = configuration.prepared(source.parsed(proposal.title, text))
+    return taken if fingerprint(taken.changes) == proposal.digest else None
+
+
+def _rules_void(proposal: Proposal) -> str:
+    return "" if _read(proposal) is not None else MOVED
+
+
+def _apply_rules(proposal: Proposal, approver: str) -> None:
+    taken = _read(proposal)
+    assert taken is not None  # as it is not void, and nobody else takes a file in
     agreed = {"proposal": str(proposal.uid), "approved_by": approver}
     for one in taken.changes:
         rows.write(one, reason=proposal.reason, actor=proposal.maker, data=agreed)
-    return ""
 
 
-def _apply_role(proposal: Proposal, approver: str) -> str:
-    assert proposal.about_account is not None  # of a role
-    person = User.objects.select_for_update().filter(pk=proposal.about_account).first()
+def _role_void(proposal: Proposal) -> str:
+    person = User.objects.select_for_update().filter(pk=proposal.about_account or 0).first()
     role, give = proposal.data["role"], proposal.data["give"]
     has = {*person.groups.values_list("name", flat=True)} if person is not None else set()
     if person is None or (role in has) == give:
         return "That is so already, or the account is gone."
-    if give and (why := roles.clash(person.get_username(), has | {role})):
-        return why
-    group = Group.objects.get(name=role)
-    (person.groups.add if give else person.groups.remove)(group)
-    return ""
+    return roles.clash(person.get_username(), has | {role}) if give else ""
 
 
-APPLIED: dict[str, Callable[[Proposal, str], str]] = {ROLE: _apply_role}
-"""How what is proposed is done, by its kind; each takes who approved, and says why it is void where it is."""
+def _apply_role(proposal: Proposal, _approver: str) -> None:
+    person = User.objects.get(pk=proposal.about_account or 0)
+    group = Group.objects.get(name=proposal.data["role"])
+    (person.groups.add if proposal.data["give"] else person.groups.remove)(group)
+
+
+HOW = {RULES: How(_rules_void, _apply_rules), ROLE: How(_role_void, _apply_role)}
+"""How each kind is done; others add theirs."""
 
 
 def _answer(proposal: Proposal, answer: Answer, *, actor: str, why: str) -> None:

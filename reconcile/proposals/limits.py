@@ -12,7 +12,7 @@ from ledger.actions.accounts import tell_of_account
 from ledger.actions.changing import given, once
 from ledger.models import Destination, database_now
 from ledger.rules.errors import Malformed, NotFound, NotNow
-from reconcile.proposals.actions import APPLIED, approvers, by_two, propose
+from reconcile.proposals.actions import HOW, How, approvers, by_two, propose
 from reconcile.proposals.models import LIMIT, EntityLimit, Proposal
 
 ALL, OTHERS = "all entities", "other entities"
@@ -96,14 +96,18 @@ def _require_one_left(person: User, to: list[str]) -> None:
         raise NotNow("An approver is needed who sees all entities: rules and limits are approved by one.")
 
 
-def _applied(proposal: Proposal, approver: str) -> str:
+def _void(proposal: Proposal) -> str:
     person = User.objects.select_for_update().filter(pk=proposal.about_account or 0).first()
     if person is None or of(person) != proposal.data["before"]:
         return "What this person sees has changed since, or the account is gone."
+    return ""
+
+
+def _apply(proposal: Proposal, approver: str) -> None:
+    person = User.objects.get(pk=proposal.about_account or 0)
     _require_one_left(person, proposal.data["entities"])
     agreed = {"proposal": str(proposal.uid), "approved_by": approver}
     _set(person, proposal.data["entities"], actor=proposal.maker, reason=proposal.reason, data=agreed)
-    return ""
 
 
 def _set(
@@ -117,4 +121,4 @@ def _set(
     tell_of_account(person.get_username(), kind="entities_limited", actor=actor, reason=reason, data=told)
 
 
-APPLIED[LIMIT] = _applied
+HOW[LIMIT] = How(_void, _apply)

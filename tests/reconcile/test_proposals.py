@@ -27,7 +27,9 @@ from ledger.models import Attempt, Destination, Event, Operation, OperationType
 from ledger.rules.errors import NotNow
 from reconcile.actions import start
 from reconcile.models import Plan, Proposal
-from reconcile.proposals import actions
+from reconcile.proposals import actions, limits
+from review import auditing
+from review.models import AuditorTerm
 from tests.databases import Clock, Database
 from tests.ledger.asking import Asked, refused
 from tests.ledger.sessions import at_once, twice
@@ -130,6 +132,67 @@ def test_what_was_read_is_what_is_applied_or_nothing(runs: Configure) -> None:
         pair.append(latest())
     assert sorted(at_once([partial(approve, one) for one in pair])) == ["approved", "not-now"]
     assert limit() == "90000.00"
+
+
+def test_what_cannot_be_done_any_more_ends_by_itself_and_is_due_no_more(
+    runs: Configure, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each kind was read from has changed; what still holds goes on waiting.
+
+    | it is proposed to         | and meanwhile                     | it is                  |
+    |---------------------------|-----------------------------------|------------------------|
+    | change a type's rules     | they were changed otherwise       | void                   |
+    | give a role               | it was given                      | void                   |
+    | limit somebody            | they were limited otherwise       | void                   |
+    | let somebody audit        | they decide by now                | void                   |
+    | change a team's levels    | nothing of it was touched         | waits                  |
+    """
+    runs(LOOSER, "--by", "ada", "--reason", "Durban asked.")
+    rules = latest()
+    runs('[teams.night]\nescalate = [{ to = "controllers" }]\n', "--by", "ada", "--reason", "Nights.")
+    other = latest()
+    assert other != rules
+    made: dict[str, Any] = {"actor": "ada", "reason": "Needed."}
+    role = actions.propose_role(person("vic"), "reviewer", give=True, command_id=uuid.uuid4(), **made)
+    limited = limits.propose_limit(
+        person("ann"), to=["Durban Trading (Pty) Ltd"], command_id=uuid.uuid4(), **made
+    )
+    day = clock.now().date()
+    term: dict[str, Any] = {
+        "first": day,
+        "last": day + timedelta(days=9),
+        "entities": [],
+        "reason": "The year.",
+    }
+    audit = auditing.give(person("nora"), person=person("ada"), command_id=uuid.uuid4(), **term)
+    actions.sweep()
+    assert Proposal.objects.open().count() == 5, "all can be done"
+    OperationType.objects.filter(name="invoice.create").update(permit_for_s=60)
+    for whose, name in (("vic", "reviewer"), ("nora", "approver")):
+        person(whose).groups.add(Group.objects.get(name=name))
+    with monkeypatch.context() as alone:
+        alone.setattr("django.conf.settings.RULES_BY_TWO", False)
+        limits.limit("ann", to=["Durban Trading (Pty) Ltd"], actor="ada", reason="At once.")
+    actions.sweep()
+    assert Proposal.objects.open().count() == 5, "each is looked at twice a minute"
+    clock.advance(31)
+    actions.sweep()
+    left = [one for one in (rules, other, role, limited, audit) if now_of(one).answer == ""]
+    assert left == [other]
+    ended = Event.objects.filter(kind="proposal_voided").order_by("id")
+    assert [(one.actor, one.data["proposal"]) for one in ended] == [
+        ("policy", str(one.uid)) for one in (rules, role, limited, audit)
+    ]
+    shown = page("bob", f"/approvals/rules/{rules.uid}/")
+    assert "Tieout ended it. Nothing was changed." in shown and "Propose it anew." in shown
+    assert 'value="approve"' not in shown
+    listed = page("bob", "/approvals/")
+    assert "1 approval waits" in listed and str(rules.uid) not in listed
+    assert "All 1 request" in page("bob", "/")
+
+
+def now_of(proposal: Proposal | AuditorTerm) -> Proposal:
+    return Proposal.objects.get(pk=proposal.pk)
 
 
 def test_44_nobody_approves_rules_that_they_proposed_by_whatever_way(runs: Configure) -> None:
