@@ -21,6 +21,15 @@ _VALUES = re.compile(
 )
 
 
+class NotOfReadiness(logging.Filter):
+    """Leaves out that `/readyz` has answered 503: whoever asks is told, and asks again until it is ready."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether a record is of anything else."""
+        path = getattr(getattr(record, "request", None), "path", "")
+        return (path, getattr(record, "status_code", None)) != ("/readyz", 503)
+
+
 class Line(logging.Formatter):
     """The one formatter of all handlers: of the database's errors it writes kind and place only."""
 

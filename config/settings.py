@@ -298,13 +298,14 @@ LOGGING = {
             "style": "{",
         },
     },
+    "filters": {"not of readiness": {"()": "config.logs.NotOfReadiness"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
         # A 409 is an everyday answer of the API, not news.
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["not of readiness"]},
         # Five lines for every task, the heartbeat's too.
         "django-q": {"level": "WARNING"},
         # Their INFO lines carry whole addresses, and so references and names.

@@ -27,7 +27,7 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     # A walk of two minutes: a second factor can be set up, and is asked for then, but nobody has to.
     os.environ.setdefault("SECOND_FACTOR_ROLES", environment.NOBODY)
-    # Its own file is in force at each start; what somebody else configures there is proposed.
+    # Its own file is in force at once where it is new, and so is what people change there.
     os.environ.setdefault("RULES_BY_TWO", "false")
     try:
         known = environment.read()

@@ -22,10 +22,18 @@ TEAMS = {"ann": ("finance",), "bob": ("finance",)}
 
 def prepare(known: Environment, *, sandbox: str) -> dict[str, Any]:
     """Configure, make the people and the token once; what a visitor must know of them."""
-    file = known.data_dir / "durban.toml"
-    file.write_text(PLAN.read_text().replace(SANDBOX, sandbox))
-    call_command("configure", str(file), stdout=io.StringIO())
+    _configure(known.data_dir / "durban.toml", PLAN.read_text().replace(SANDBOX, sandbox))
     return {"token": _token(known.data_dir), "people": _people(known.data_dir)}
+
+
+def _configure(file: Path, text: str) -> None:
+    """Take the demo's own file in, unless it is in force since an earlier start: what people change stays."""
+    from ledger.models import OperationType
+
+    if OperationType.objects.exists() and file.exists() and file.read_text() == text:
+        return
+    file.write_text(text)
+    call_command("configure", str(file), stdout=io.StringIO())
 
 
 def welcome(told: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -151,13 +152,26 @@ def test_its_database_role_makes_no_move_without_its_event(demo: Demo) -> None:
 def test_it_leaves_no_process_and_a_second_start_keeps_its_data_and_repeats_nothing(demo: Demo) -> None:
     """First SIGTERM to make alone, as a service manager does; then Ctrl-C, which reaches the whole group."""
     first, effects, kept = demo.told(), demo.effects(), ledger(demo)
+    changed = demo.data / "changed.toml"
+    changed.write_text((demo.data / "durban.toml").read_text().replace('due = "4h"', 'due = "5h"'))
+    command = [sys.executable, "manage.py", "configure", str(changed)]
+    subprocess.run(command, cwd=ROOT, env={**demo.environ, "RULES_BY_TWO": "false"}, check=True)
+    assert dues(demo).count("5h") == 1
+    assert "/readyz" not in demo.log.read_text(), "who asks too early is told, and nothing is an error"
     assert demo.stops(signal.SIGTERM), demo.log.read_text()
     told = demo.start()
     assert {**told, "cases": {}} == {**first, "cases": {}}
     assert demo.appeared() == first["cases"]
     assert ledger(demo) == kept
+    assert dues(demo).count("5h") == 1, "what people have changed stays"
     assert demo.effects() == effects
     assert demo.stops(signal.SIGINT, group=True), demo.log.read_text()
+
+
+def dues(demo: Demo) -> list[str]:
+    """When cases of each type are due."""
+    with demo.database() as connection:
+        return [due for (due,) in connection.execute("SELECT review ->> 'due' FROM ledger_operationtype")]
 
 
 def ledger(demo: Demo) -> list[tuple[object, ...]]:

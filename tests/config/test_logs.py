@@ -11,6 +11,9 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import Error, connection
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.utils.log import log_response
 
 from tests.databases import Database, Template
 
@@ -65,3 +68,13 @@ def test_no_row_reaches_the_databases_own_log(database: Database, template: Temp
     assert "ERROR:" in log
     assert "Thandi" not in log
     assert "082 555" not in log
+
+
+def test_that_it_is_not_ready_yet_is_no_error(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever asks is told; any other answer of that kind stands in the log."""
+    answer = Client().get("/readyz")
+    assert answer.status_code == 503 and "has just started" in answer.content.decode()
+    assert not caplog.records
+    request = RequestFactory().get("/api/v1/operations")
+    log_response("%s: %s", "Unavailable", request.path, response=HttpResponse(status=503), request=request)
+    assert [record.status_code for record in caplog.records] == [503]  # type: ignore[attr-defined]
