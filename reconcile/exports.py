@@ -51,13 +51,20 @@ def table(run: Run, *, author: str, now: datetime) -> Table:
         more={
             "open": rows.filter(is_open=True).count(),
             **dict(provenance.lines(provenance.of(run, author=author, now=now))),
-            **dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"])),
         },
+        figures=dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"])),
     )
     by = {finding.pk: waiver for finding, waiver in waived}
     found = (_row(run, finding, by.get(finding.pk)) for finding in rows.iterator(ROWS))
     sheet = tie_sheets.sheet(run, waived)
-    return Table(about, COLUMNS, chain(found, map(_reversed, run.reversed)), before=[sheet])
+    there = run.plan.operation_type.destination.title
+    return Table(
+        about,
+        COLUMNS,
+        chain(found, map(_reversed, run.reversed)),
+        before=[sheet],
+        words=lambda row: (ItemClass(str(row[0])).title(there), *row[1:]),
+    )
 
 
 def document(run: Run, *, author: str, now: datetime) -> Iterator[str]:

@@ -39,8 +39,10 @@ def _totals(run: Run, currency: str) -> str:
     told = []
     for side, name in reports.sides_named(run).items():
         held = run.tie[side].get(currency, {"count": 0, "amount": "0"})
-        of_them = f" of {held['count']}" if currency else str(held["count"])
-        told.append(f"{name} {_amount(held['amount'], currency)}{of_them}")
+        items = f"{held['count']} item{'s' * (held['count'] != 1)}"
+        told.append(
+            f"{name} {_amount(held['amount'], currency)} in {items}" if currency else f"{name} {items}"
+        )
     left = _amount(run.residual[currency], currency) if currency else str(run.totals["unexplained_items"])
     return f"{'' if currency else 'Without an amount: '}{', '.join(told)}; unexplained {left}."
 

@@ -6,7 +6,8 @@ a formula for one, so such text has an apostrophe before it; a negative number i
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,6 +18,7 @@ from itertools import islice
 from reconcile import workbooks
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+AMOUNT = re.compile(r"-?\d{1,15}(\.\d{1,4})?")
 ROWS = 500
 """How many rows are written and sent at a time."""
 MARK = "\ufeff"
@@ -35,6 +37,8 @@ class About:
     totals: Mapping[str, str] = field(default_factory=dict)
     """By currency, as text; never added across."""
     more: Mapping[str, object] = field(default_factory=dict)
+    figures: Mapping[str, object] = field(default_factory=dict)
+    """What a workbook has on a sheet of its own, and is told here in any other form."""
 
     @property
     def document(self) -> dict[str, object]:
@@ -47,6 +51,7 @@ class About:
             "count": self.count,
             "totals": dict(self.totals),
             **self.more,
+            **self.figures,
         }
 
     def rows(self) -> Iterator[Sequence[object]]:
@@ -57,6 +62,25 @@ class About:
             else:
                 yield name, value
         yield ()
+
+    def report(self) -> Iterator[Sequence[object]]:
+        """Yield it as the first sheet of a workbook: what it is, then each thing by its name in words."""
+        yield (self.what,)
+        yield ()
+        told = {"asked": self.asked, "as_of": self.as_of, "author": self.author, "count": self.count}
+        told |= {f"total {name}": figure(total) for name, total in self.totals.items()}
+        yield from ((spoken(name), value) for name, value in {**told, **self.more}.items())
+
+
+def spoken(name: str) -> str:
+    """Return a name as a person reads it: "destination_ids" is "Destination ids"."""
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def figure(text: str) -> object:
+    """Return an amount as a number, where it is one."""
+    return Decimal(text) if AMOUNT.fullmatch(text) else text
 
 
 class Form(StrEnum):
@@ -76,6 +100,8 @@ class Table:
     rows: Iterable[Sequence[object]]
     before: Sequence[workbooks.Sheet] = ()
     """Of a workbook alone: small tables before the rows."""
+    words: Callable[[Sequence[object]], Sequence[object]] = tuple
+    """Of a workbook alone: a row with names in place of keys."""
 
     def written(self, form: Form) -> Iterator[str] | Iterator[bytes]:
         """Yield it in one of its forms, part by part."""
@@ -83,7 +109,9 @@ class Table:
             case Form.CSV:
                 return self.csv()
             case Form.XLSX:
-                return workbooks.written(self.about.rows(), self.columns, self.rows, before=self.before)
+                heads = [spoken(name) for name in self.columns]
+                rows = map(self.words, self.rows)
+                return workbooks.written(self.about.report(), heads, rows, before=self.before)
             case Form.JSON:
                 return self.json()
 

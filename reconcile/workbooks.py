@@ -73,10 +73,11 @@ class _Sheets:
         self.formats: dict[tuple[tuple[str, object], ...], Any] = {}
         self.head = self.format(bold=True)
         sheet = book.add_worksheet(ABOUT)
-        sheet.set_column(0, 0, WIDE // 2)
+        sheet.set_column(0, 0, WIDE // 2, self.head)
         sheet.set_column(1, 1, 2 * WIDE)
+        sheet.hide_gridlines(2)
         for number, row in enumerate(about):
-            self.cells(sheet, number, row)
+            self.reported(sheet, number, row)
 
     def format(self, **properties: object) -> Any:
         """Return the one format of these properties."""
@@ -125,6 +126,15 @@ class _Sheets:
         """Write one row."""
         for place, value in enumerate(row):
             self.cell(sheet, (line, place), value)
+
+    def reported(self, sheet: Any, line: int, row: Sequence[object]) -> None:
+        """Write one line of the report: its title, or a name and what it is, broken where it is long."""
+        if not row:
+            return
+        name, *value = row
+        title = self.format(bold=True, font_size=14) if line == 0 else self.format(bold=True, valign="top")
+        sheet.write_string(line, 0, fitting(NOT_XML.sub("\ufffd", str(name))), title)
+        self.cells(sheet, line, [None, *value])
 
     def cell(self, sheet: Any, at: tuple[int, int], value: object) -> None:
         """Write one value as what it is."""

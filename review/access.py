@@ -23,7 +23,7 @@ from reconcile.proposals.roles import in_force
 from review import second_factor
 from review.built import built
 from review.filters import Reader
-from review.instants import zone
+from review.instants import whole
 from review.models import AuditorTerm, Notice
 
 Right = Literal[
@@ -249,9 +249,9 @@ def _no_role(user: User | AnonymousUser) -> str:
         return "Your account has no role yet."
     here = "Your time as an auditor"
     if last.begins_at > database_now():
-        return f"{here} begins on {last.begins_at.astimezone(zone()):%d %b %Y, %H:%M %Z}."
+        return f"{here} begins on {whole(last.begins_at, exact=False)}."
     over = last.ended_at or last.ends_at
-    return f"{here} ended on {over.astimezone(zone()):%d %b %Y, %H:%M %Z}."
+    return f"{here} ended on {whole(over, exact=False)}."
 
 
 def signed_in_only(view: Callable[..., HttpResponseBase]) -> View:

@@ -64,6 +64,13 @@ def instant(at: datetime, now: datetime, *, exact: bool = False, reader: ZoneInf
     return f"{there.day}\u00a0{there:%b}{year} {clock}"
 
 
+def whole(at: datetime, *, exact: bool = True) -> str:
+    """Say when in full, as on paper, where there is no today: "2 Dec 2026 07:02:05 SAST"."""
+    there = at.astimezone(zone())
+    clock = f"{there:%H:%M:%S}" if exact else f"{there:%H:%M}"
+    return f"{there.day} {there:%b %Y} {clock} {named(at, zone())}"
+
+
 def span(length: timedelta) -> str:
     """Say how long, in its two largest units: "2 d 16 h", "23 h 26 min", "40 min", "12 s"."""
     seconds = max(int(length.total_seconds()), 0)

@@ -68,7 +68,7 @@ class Difference:
             first_seen=f"{seen.day}\u00a0{seen:%b}",
             age=_days(run, finding),
             owner=finding.case.owner if finding.case else kind.owner,
-            waived=_waived(waiver, now) if waiver else "",
+            waived=_waived(waiver) if waiver else "",
             due=finding.case.due_at if finding.case else None,
             late=bool(finding.case and finding.case.closed_at is None and finding.case.due_at < now),
         )
@@ -329,9 +329,9 @@ class Reading:
         return Ages.of(currency, parts)
 
 
-def _waived(waiver: Decision, now: datetime) -> str:
+def _waived(waiver: Decision) -> str:
     assert waiver.until is not None  # a constraint
-    return f"Waived by {waiver.maker} until {instants.instant(waiver.until, now)}: “{waiver.reason}”"
+    return f"Waived by {waiver.maker} until {stamp(waiver.until)}: “{waiver.reason}”"
 
 
 def _age(run: Run) -> Case:

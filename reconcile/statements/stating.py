@@ -16,6 +16,7 @@ SETTLED = {
     "unit": "it says itself that amounts are in whole units",
     "decimal": "no amount in it needs a decimal mark",
     "days": "no day in it needs an order",
+    "encoding": "it says itself how its text is written",
 }
 """Why something is not to be stated."""
 
@@ -54,7 +55,7 @@ class How:
 
     def refused(self, settled: frozenset[str]) -> str:
         """Say what is stated that is settled already, and what to do about it; empty where nothing is."""
-        stated = {"decimal": self.decimal, "days": self.days, "unit": self.unit}
+        stated = {name: getattr(self, name) for name in SETTLED}
         for what, why in SETTLED.items():
             if stated[what] and what in settled:
                 back = f"Set {self.option(what)} back." if self.on_page else f"Leave {self.option(what)} out."

@@ -33,7 +33,8 @@ def written(at: datetime, now: datetime, *, exact: bool = False) -> SafeString:
     """Write a time with its full form behind it: nothing but figures and names of days, months and zones."""
     reader = instants.zone()
     there = at.astimezone(reader)
-    full, words = f"{there:%a %d %b %Y %H:%M:%S %Z}", instants.instant(at, now, exact=exact, reader=reader)
+    words = instants.instant(at, now, exact=exact, reader=reader)
+    full = f"{there:%a} {there.day} {there:%b %Y %H:%M:%S} {instants.named(at, reader)}"
     when = there.isoformat(timespec="seconds")
     return mark_safe(f'<time datetime="{when}" title="{full}">{words}</time>')  # noqa: S308 - nobody's text
 
@@ -41,7 +42,13 @@ def written(at: datetime, now: datetime, *, exact: bool = False) -> SafeString:
 @register.simple_tag(takes_context=True)
 def as_of(context: template.Context) -> str:
     """Write the time that the page was read at, in full: on paper there is no today."""
-    return f"{now_of(context).astimezone(instants.zone()):%d %b %Y %H:%M:%S %Z}"
+    return instants.whole(now_of(context))
+
+
+@register.simple_tag
+def whole(at: datetime) -> str:
+    """Write a time in full, with its zone: for paper."""
+    return instants.whole(at, exact=False)
 
 
 @register.simple_tag(takes_context=True)

@@ -62,7 +62,12 @@ def test_what_is_printed_is_whole_black_on_white_and_says_where_it_comes_from(
         told = page.locator("footer").inner_text()
         if any(
             part not in told
-            for part in (address, "Printed for ira", f"as of {clock.now():%d %b %Y}", "Times in")
+            for part in (
+                address,
+                "Printed for ira",
+                f"as of {clock.now().day} {clock.now():%b %Y}",
+                "Times in",
+            )
         ):
             wrong.append(f"{name}: whence it comes is not said: {told}")
         for what, asked in (("cut off", CUT), ("leads on", LEADS_ON), ("coloured", COLOURED)):

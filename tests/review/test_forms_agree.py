@@ -29,7 +29,10 @@ from django.db import connection
 from config.environment import ROOT
 from ledger.models import OperationType
 from ledger.rules.states import Outcome
+from reconcile.classes import ItemClass
+from reconcile.exports import COLUMNS
 from reconcile.models import Finding, Plan, Run
+from reconcile.tables import spoken
 from tests.databases import Database
 from tests.mails import Post
 from tests.people import browser_of
@@ -109,13 +112,20 @@ def of_csv(run: Run) -> tuple[Said, dict[str, Any]]:
 
 
 def of_xlsx(run: Run) -> tuple[Said, dict[str, Any]]:
+    """What a workbook says, by the names that the CSV has for the same."""
     book = openpyxl.load_workbook(BytesIO(browser_of("vic").get(f"/runs/{run.uid}.xlsx").getvalue()))
-    head = {
-        str(row[0]): row[1] for row in book["Where this comes from"].iter_rows(values_only=True) if row[0]
-    }
+    report = [row for row in book["Where this comes from"].iter_rows(values_only=True) if row[0]]
+    assert report[0][0] == f"Differences of run {run.pk}, {run.plan.name}", "its title stands first"
+    told = {str(row[0]): row[1] for row in report[1:]} | {"What": report[0][0]}
+    names = [name for name in of_csv(run)[1] if not name.startswith("tie-out ")]
+    head = {name: told.pop(spoken(name)) for name in names}
+    assert not told, "and nothing else"
     columns, *rows = book["Rows"].iter_rows(values_only=True)
-    told: list[dict[str, Any]] = [dict(zip(map(str, columns), row, strict=True)) for row in rows]
-    return of_rows(head, told), head
+    assert list(columns) == [spoken(name) for name in COLUMNS]
+    there = run.plan.operation_type.destination.title
+    keys = {one.title(there): one.value for one in ItemClass}
+    found: list[dict[str, Any]] = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    return of_rows(head, [row | {"class": keys[row["class"]]} for row in found]), head
 
 
 def ties_out(run: Run, told: Said) -> None:

@@ -97,7 +97,9 @@ def test_recipients_get_totals_and_a_link_and_nothing_else(listed: Books, post: 
     text = said(letter)
     assert f"https://tieout.example.com/runs/{run.uid}/" in text
     assert "2 items in classes; 2 counted without them." in text
-    assert "Tieout ZAR 1 860.00 of 1, Durban Books ZAR 3 720.00 of 2; unexplained ZAR 0.00." in text
+    assert (
+        "Tieout ZAR 1 860.00 in 1 item, Durban Books ZAR 3 720.00 in 2 items; unexplained ZAR 0.00." in text
+    )
     HELD.pages = [None]
     with pytest.raises(NotWhole):
         listed.run()
@@ -286,8 +288,8 @@ def test_the_workbook_goes_only_to_who_may_see_it_where_the_plan_says_so(
     assert files(letter) == [f"run-{run.pk}-invoices.xlsx"]
     text, file = (content(part) for part in letter.walk() if not part.is_multipart())
     book = openpyxl.load_workbook(BytesIO(file))
-    assert ("author", "ann") in book["Where this comes from"].iter_rows(values_only=True)
-    assert [row[0] for row in book["Rows"].iter_rows(values_only=True)][1:] == ["duplicate_at_destination"]
+    assert ("Author", "ann") in book["Where this comes from"].iter_rows(values_only=True)
+    assert [row[0] for row in book["Rows"].iter_rows(values_only=True)][1:] == ["Duplicate at Durban Books"]
     assert f"/runs/{run.uid}/" in text.decode()
     monkeypatch.setattr(attaching, "MOST", 1000)
     post.got.clear()

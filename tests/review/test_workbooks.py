@@ -26,7 +26,7 @@ import pytest
 
 from ledger.rules.states import Outcome
 from reconcile import workbooks
-from reconcile.tables import About, Form, Table
+from reconcile.tables import About, Form, Table, spoken
 from tests import stories
 from tests.databases import Database
 from tests.people import browser_of
@@ -115,7 +115,7 @@ def test_more_rows_than_a_sheet_holds_go_on_on_the_next(monkeypatch: pytest.Monk
         book = written(["number"], *((number,) for number in range(count)))
         assert len(book.sheetnames) == 1 + sheets
         rows = [[row[0] for row in sheet.iter_rows(values_only=True)] for sheet in book.worksheets[1:]]
-        assert {one[0] for one in rows} == {"number"}
+        assert {one[0] for one in rows} == {"Number"}
         assert [number for one in rows for number in one[1:]] == list(range(count))
     assert book.sheetnames == ["Where this comes from", "Rows", "Rows 2", "Rows 3"]
 
@@ -159,14 +159,17 @@ def test_a_runs_workbook_holds_what_its_csv_holds(database: Database, tmp_path: 
     about, _, rows = (
         browser_of("vic").get(f"/runs/{run.uid}.csv").getvalue().decode("utf-8-sig").partition("\r\n\r\n")
     )
-    told = dict(book["Where this comes from"].iter_rows(values_only=True))
+    title, *lines = [row for row in book["Where this comes from"].iter_rows(values_only=True) if row[0]]
+    told = dict(lines) | {"What": title[0]}
     for name, value in csv.reader(StringIO(about, newline="")):
-        if name not in ("author", "as_of") and value:
+        if name not in ("author", "as_of") and not name.startswith("tie-out ") and value:
+            name = spoken(name)
             assert str(told[name]).lstrip("'") == value or Decimal(str(told[name])) == Decimal(value), name
     heads, *found = book["Rows"].iter_rows(values_only=True)
     expected = list(csv.DictReader(StringIO(rows, newline="")))
-    assert list(heads) == list(expected[0]) and len(found) == len(expected)
-    for row, other in zip((dict(zip(heads, one, strict=True)) for one in found), expected, strict=True):
+    assert list(heads) == [spoken(name) for name in expected[0]] and len(found) == len(expected)
+    keyed = (dict(zip(expected[0], one, strict=True)) for one in found)
+    for row, other in zip(keyed, expected, strict=True):
         assert (row["reference"] or "") == re.sub("^'", "", other["reference"])
         assert (row["amount"] is None) == (other["amount"] == "")
         if row["amount"] is not None:
@@ -193,7 +196,7 @@ def test_every_table_is_offered_in_every_form(durban: stories.Durban) -> None:
         }
         heads = next(opened(answers["XLSX"].getvalue())["Rows"].iter_rows(values_only=True))
         table = answers["CSV"].getvalue().decode("utf-8-sig").partition("\r\n\r\n")[2]
-        assert list(heads) == next(csv.reader(StringIO(table)))
+        assert list(heads) == [spoken(name) for name in next(csv.reader(StringIO(table)))]
         said = json.loads(b"".join(answers["JSON"]))
         rows = said.get("rows", said.get("events"))
         assert len(rows) == said["about"]["count"]

@@ -33,10 +33,10 @@ def test_64_65_libreoffice_shows_digits_signs_and_no_formula(tmp_path: Path) -> 
     subprocess.run(command, cwd=tmp_path, check=True, timeout=180, capture_output=True)
     shown = (tmp_path / "run-Rows.csv").read_text(encoding="utf-8")
     assert list(csv.reader(StringIO(shown, newline=""))) == [
-        ["reference", "amount", "why", "at"],
+        ["Reference", "Amount", "Why", "At"],
         [LONG, "-5.00", "=1+1", "2026-12-01 05:02:03 UTC"],
         ["007", "1,240.50", "<r>a & b</r>", ""],
         ["+27 82", "12345678901234567.89", '=HYPERLINK("https://example.com/")', ""],
     ]
     first = (tmp_path / "run-Where this comes from.csv").read_text(encoding="utf-8")
-    assert "what,A table" in first
+    assert first.startswith("A table")

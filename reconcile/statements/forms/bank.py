@@ -1,6 +1,6 @@
 """What statements of banks have in common: entries, columns, and totals that prove them whole."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -107,8 +107,18 @@ class Control:
         )
 
 
-def laid_out(file: File, form: str, entries: Callable[[], Iterator[Entry]], notes: list[str]) -> Layout:
-    """Return a statement's layout; FileRefused where a column that is named is not there."""
+def laid_out(
+    file: File,
+    form: str,
+    entries: Callable[[], Iterator[Entry]],
+    notes: list[str],
+    *,
+    also_settled: Iterable[str] = (),
+) -> Layout:
+    """Return a statement's layout; FileRefused where a column that is named is not there.
+
+    `also_settled`: what the form says itself, besides how amounts and days are written.
+    """
     taken = set(file.how.named.values())
     named = {part: name for part, name in DEFAULTS.items() if name not in taken} | dict(file.how.named)
     found = columns.find(HEADER, named, name=file.name, naming=file.how.naming)
@@ -119,7 +129,7 @@ def laid_out(file: File, form: str, entries: Callable[[], Iterator[Entry]], note
         found,
         lambda: (entry.row() for entry in entries()),
         notes=notes,
-        settled=frozenset(("decimal", "days", "unit")),
+        settled=frozenset(("decimal", "days", "unit", *also_settled)),
     )
 
 

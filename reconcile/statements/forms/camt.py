@@ -50,7 +50,9 @@ def look(file: File) -> Layout:
         notes.append(f"Entries of {file.name} that are not booked are left out: {unbooked}.")
     if flipped:
         notes.append(f"Reversals in {file.name} carry the sign of what they reverse, as its balances prove.")
-    return laid_out(file, found[0], partial(_entries, file, flipped=flipped), notes)
+    return laid_out(
+        file, found[0], partial(_entries, file, flipped=flipped), notes, also_settled=["encoding"]
+    )
 
 
 def _parts(file: File) -> Iterator[Part]:

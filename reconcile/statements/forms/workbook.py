@@ -117,7 +117,7 @@ def look(file: File) -> Layout:
         header_line=number,
         notes=notes,
         sheets=names,
-        settled=typed.SETTLED,
+        settled=typed.SETTLED | {"encoding"},
     )
 
 
