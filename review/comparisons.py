@@ -273,6 +273,11 @@ class Reading:
         return sum(side["unreadable"] for side in self.comparison.report["files"].values())
 
     @property
+    def hint(self) -> str:
+        """Which other columns would match, where those that were compared hardly do."""
+        return self.comparison.report.get("hint") or ""
+
+    @property
     def not_tested(self) -> list[str]:
         """What these figures do not show."""
         said: list[str] = self.comparison.report["not_tested"]
@@ -292,8 +297,8 @@ def found(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def document(comparison: Comparison) -> Iterator[str]:
     """Yield what `compare --json` prints of these files."""
-    names = ("files", "not_tested", "classes", "totals", "residual")
-    head = {name: comparison.report[name] for name in names}
+    names = ("files", "hint", "not_tested", "classes", "totals", "residual")
+    head = {name: comparison.report.get(name) for name in names}
     return telling.document(head, found(comparison))
 
 

@@ -12,6 +12,7 @@ from ledger.rules.money import Money, show
 from reconcile import tying
 from reconcile.classes import ItemClass, is_finding
 from reconcile.reports import aligned
+from reconcile.statements import hints
 from reconcile.statements.comparing import Difference, Held, Sum
 from reconcile.statements.days import ORDERS
 from reconcile.statements.reading import Statement
@@ -40,10 +41,13 @@ class Compared:
     tie: Tie
     sums: Sequence[Sum]
     classes: dict[str, dict[str, Any]] = field(init=False)
+    hint: str = field(init=False)
+    """Which other columns would match, where those that were compared hardly do."""
 
     def __post_init__(self) -> None:
         """Count the classes."""
         self.classes = tying.classes(self.tie, self.sums)
+        self.hint = hints.of(self.source.layout, self.destination.layout, self.classes)
 
     @property
     def found(self) -> int:
@@ -106,6 +110,7 @@ def head(done: Compared) -> dict[str, Any]:
     """Return what two statements come to, without the differences; amounts are text."""
     return {
         "files": {"source": how_read(done.source), "destination": how_read(done.destination)},
+        "hint": done.hint or None,
         "not_tested": done.not_tested(),
         "classes": done.classes,
         "totals": _totals(done.tie),
@@ -193,6 +198,8 @@ def how_read(side: Statement) -> dict[str, Any]:
 def text(done: Compared, found: Iterable[Difference]) -> Iterator[str]:
     """Yield what a terminal is shown, line by line, what was not tested included."""
     yield headline(done)
+    if done.hint:
+        yield done.hint
     for title, side in (("Should exist", done.source), ("Exists", done.destination)):
         yield f"{title}: {_read_as(side)}"
     for currency in done.tie.currencies:

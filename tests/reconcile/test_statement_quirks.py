@@ -62,6 +62,7 @@ def test_what_a_form_settles_itself_is_not_to_be_stated(compare: Files) -> None:
         ),
         (bank, "--source-decimal=comma", "no amount in it needs a decimal mark. Leave --source-decimal out."),
         (bank, "--source-days=dmy", "no day in it needs an order. Leave --source-days out."),
+        (bank, "--source-encoding=cp1252", "it says itself how its text is written. Leave --source-encoding"),
         (numbers, "--source-decimal=comma", "no amount in it needs a decimal mark"),
         (numbers, "--source-days=mdy", "no day in it needs an order"),
     ):

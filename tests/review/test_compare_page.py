@@ -59,6 +59,57 @@ def compare(client: Client, **said: str) -> str:
     return page(client)
 
 
+def test_encoding_is_asked_for_only_where_it_changes_anything(database: Database) -> None:
+    """A workbook and a camt file say themselves how their text is written; a CSV and an MT940 do not."""
+    ann = browser_of("ann")
+    bank = camt(entry("7.50", "CRDT", ids("A")), closing="107.50")
+    book = workbook([HEADER, ["A", 7.5, "ZAR"]])
+    for content, name, asked in (
+        (bank, "books.xml", False),
+        (book, "books.xlsx", False),
+        (SHOP, "books.csv", True),
+    ):
+        whole = content.read_bytes() if isinstance(content, Path) else content
+        drop(ann, HEAD + "A,7.50,ZAR\n", whole, name)
+        work()
+        boxes = ann.get("/compare/").content.decode()
+        assert 'id="source-encoding"' in boxes
+        assert ('id="destination-encoding"' in boxes) == asked, name
+
+
+def test_where_hardly_anything_matches_another_column_that_would_is_named(database: Database) -> None:
+    """Once it is chosen they match, and nothing is said; amounts and days that are alike say nothing.
+
+    | the files                                  | it says                                    |
+    |--------------------------------------------|--------------------------------------------|
+    | the shop's orders stand under *Memo* there | which column of either holds them          |
+    | and *Memo* is chosen                       | nothing                                    |
+    | nothing in them is alike but amounts       | nothing                                    |
+    """
+    shop = "reference,amount,currency,day\n" + "".join(
+        f"S-{n},{n}.00,ZAR,2026-11-0{n}\n" for n in range(1, 9)
+    )
+    books = "reference,amount,currency,memo,day\n" + "".join(
+        f"B-{n},{n}.00,ZAR,S-{n},2026-11-0{n}\n" for n in range(2, 10)
+    )
+    ann = browser_of("ann")
+    drop(ann, shop, books)
+    work()
+    shown = compare(ann)
+    assert (
+        "Another column? Hardly anything of “reference” in shop.csv stands under “reference” in books.csv."
+        in shown
+    )
+    assert "“reference” and “memo” have 7 in common: name these for the reference" in shown
+    told = json.loads(b"".join(ann.get("/compare.json")))  # type: ignore[arg-type]
+    assert told["hint"].startswith("Hardly anything of")
+    shown = compare(ann, **{"destination-reference": "memo"})
+    assert "Another column?" not in shown and "2 differences" in shown
+    drop(ann, shop, books.replace(",S-", ",T-"))
+    work()
+    assert "Another column?" not in compare(ann)
+
+
 def test_two_exports_become_a_report_that_only_their_owner_sees(database: Database) -> None:
     """Preview, report, CSV and JSON tell what the command tells of the same files."""
     ann, vic = browser_of("ann"), browser_of("vic")
