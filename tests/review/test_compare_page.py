@@ -101,7 +101,7 @@ def test_where_hardly_anything_matches_another_column_that_would_is_named(databa
         in shown
     )
     assert "“reference” and “memo” have 7 in common: name these for the reference" in shown
-    told = json.loads(b"".join(ann.get("/compare.json")))  # type: ignore[arg-type]
+    told = json.loads(b"".join(ann.get("/compare.json")))
     assert told["hint"].startswith("Hardly anything of")
     shown = compare(ann, **{"destination-reference": "memo"})
     assert "Another column?" not in shown and "2 differences" in shown
