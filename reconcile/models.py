@@ -24,6 +24,8 @@ from reconcile.expected.times import UNKNOWN_ZONE as UNKNOWN_ZONE
 from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
+from reconcile.periods.models import Period as Period
+from reconcile.periods.models import PeriodReport as PeriodReport
 from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal
 from reconcile.signing.models import SignOff as SignOff
@@ -70,6 +72,8 @@ class Plan(models.Model):
     """What should exist, the third side, as the file says it: see `reconcile.sources`; None without one."""
     rules = models.JSONField(default=list, db_default=[])
     """By what else than its reference a record is an operation's, in their order: see `reconcile.rules`."""
+    period = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    """How its months are closed, as the file says it: grace in business days, holidays, first month."""
     next_run_at = models.DateTimeField(null=True)
     """Emptied when schedule or zone change; the next sweep computes it."""
     changed_at = models.DateTimeField(db_default=TieoutNow())

@@ -26,6 +26,7 @@ from reconcile import (
     tying,
 )
 from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
+from reconcile.periods import actions as periods
 from reconcile.sources import comparing as rows
 from reconcile.sources import pulling as source
 
@@ -188,6 +189,7 @@ def store(run: Run, found: Sequence[Finding]) -> None:
 def finish(run: Run) -> None:
     """End the run; the lines of earlier runs of its plan are no longer needed."""
     with leasing.held(run):
+        periods.follow(run)
         Run.objects.filter(pk=run.pk).update(
             state=Run.State.DONE, lease_until=None, finished_at=TieoutNow(), settled=run.settled
         )

@@ -30,6 +30,7 @@ def columns(part: Part) -> dict[str, Any]:
         "rules": [rule.said() for rule in head.rules],
         "report_by": head.report_by,
         "source": source(part),
+        "period": head.period.stored(),
     }
 
 
@@ -59,5 +60,6 @@ def words(row: dict[str, Any]) -> dict[str, object]:
         {name: row[name] for name in same}
         | {"window": row["window_s"], "grace": row["grace_s"]}
         | ({"rules": row["rules"]} if row["rules"] else {})
+        | ({"period": row["period"]} if row["period"] else {})
         | ({"source": SourceRules.read(row["source"]).words()} if row["source"] else {})
     )

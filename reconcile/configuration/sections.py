@@ -27,6 +27,7 @@ from ledger.rules.webhooks import Kind
 from reconcile.configuration.wording import in_words, refused
 from reconcile.configuration.wrongs import Path, Wrongs
 from reconcile.expected import times
+from reconcile.periods import months
 from reconcile.rules.declared import RULES_MAX, Rule
 from reconcile.sources.rules import LEAD_S, Control, RowMap
 
@@ -75,6 +76,19 @@ class TypeHead(Section):
     owner: Text100 = "operations"
 
 
+class PlanPeriod(Section):
+    """How a plan's months are closed: until when after them records still count, in business days."""
+
+    grace_business_days: int = Field(0, ge=0, le=months.GRACE_MAX)
+    holidays: Annotated[str, AfterValidator(months.check_calendar)] = ""
+    first: Annotated[str, AfterValidator(months.check_first)] = ""
+    """The first month that is closed here, "2026-11"."""
+
+    def stored(self) -> dict[str, Any]:
+        """Return what the file says beyond the defaults, as the plan keeps it."""
+        return self.model_dump(exclude_defaults=True)
+
+
 class PlanHead(Section):
     """When and how an operation type is reconciled; durations are seconds."""
 
@@ -90,6 +104,7 @@ class PlanHead(Section):
     report_by: Annotated[str, StringConstraints(max_length=10), AfterValidator(times.check_report_by)] = (
         times.REPORT_BY
     )
+    period: PlanPeriod = PlanPeriod()
 
 
 class SourceHead(Section):

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -17,7 +18,8 @@ from ledger.rules.errors import Conflict, NotFound, NotNow
 from ledger.rules.second_person import Asker
 from reconcile.expected.actions import foresee
 from reconcile.expected.times import Unscheduled
-from reconcile.models import Run, SignOff
+from reconcile.models import Period, Run, SignOff
+from reconcile.periods import leaves as closing
 from reconcile.signing import freezing, leaves
 from reconcile.signing.models import Way
 
@@ -30,7 +32,7 @@ CHANGED = (
 )
 LOOKED = "I have looked at it."
 """What stands for the note of who prepared a run and wrote none."""
-READ = ("run__plan__operation_type__destination", "of")
+READ = ("run__plan__operation_type__destination", "of", "period__plan")
 
 
 def prepare(run: Run, *, actor: str, note: str, command_id: uuid.UUID) -> SignOff:
@@ -51,7 +53,7 @@ def prepare(run: Run, *, actor: str, note: str, command_id: uuid.UUID) -> SignOf
             return same
         if why := leaves.why_not_prepared(kept, leaves.standing(kept)):
             raise NotNow(why)
-        return _made(kept, Way.SIGN, actor=actor, words=words, command_id=command_id)
+        return made(kept, Way.SIGN, actor=actor, words=words, command_id=command_id)
 
     return _same(once(clicked, make), run, Way.SIGN, actor)
 
@@ -62,20 +64,30 @@ def ask_reopening(signed: SignOff, *, actor: str, reason: str, command_id: uuid.
 
     def make() -> SignOff:
         kept = SignOff.objects.select_for_update(of=("self",)).select_related(*READ).get(pk=signed.pk)
-        if why := leaves.why_not_reopened(kept):
+        if why := closing.why_not_reopened(kept):
             raise NotNow(why)
-        return _made(kept.run, Way.REOPEN, of=kept, actor=actor, words=words, command_id=command_id)
+        said: dict[str, Any] = {"actor": actor, "words": words, "command_id": command_id}
+        return made(kept.run, Way.REOPEN, of=kept, period=kept.period, **said)
 
     return _same(once(SignOff.objects.filter(command_id=command_id), make), signed.run, Way.REOPEN, actor)
 
 
-def _made(
-    run: Run, way: Way, *, actor: str, words: str, command_id: uuid.UUID, of: SignOff | None = None
+def made(
+    run: Run,
+    way: Way,
+    *,
+    actor: str,
+    words: str,
+    command_id: uuid.UUID,
+    of: SignOff | None = None,
+    period: Period | None = None,
 ) -> SignOff:
+    """Write down what is prepared, or asked, with its event; whoever calls has seen that it may be."""
     now = database_now()
     made = SignOff.objects.create(
         way=way,
         run=run,
+        period=period,
         plan=run.plan,
         operation_type=run.plan.operation_type,
         of=of,
@@ -105,8 +117,12 @@ def approve(uid: uuid.UUID, *, actor: str, reason: str, seen: str = "") -> None:
     why = given(reason) if reason.strip() else UNSAID
     with _asked(uid) as asked:
         asked_by(asked).require_another(actor)
-        refused = leaves.why_unsignable(asked.run) if asked.way == Way.SIGN else ""
-        later = bool(refused) and leaves.later_runs(asked.run).filter(state=Run.State.DONE).exists()
+        refused = closing.why_not_answered(asked)
+        later = (
+            asked.way == Way.SIGN
+            and bool(refused)
+            and leaves.later_runs(asked.run).filter(state=Run.State.DONE).exists()
+        )
         if refused and not later:
             raise NotNow(refused)
         if later:
@@ -233,10 +249,11 @@ def _answer(asked: SignOff, answer: Answer, *, actor: str, why: str, now: dateti
 
 
 def _tell(asked: SignOff, kind: str, *, actor: str, reason: str) -> None:
+    what = f"run {asked.run_id}" if asked.period is None else asked.period.title
     data = {
         "signoff": str(asked.uid),
         "plan": asked.plan.name,
-        "name": f"run {asked.run_id} of {asked.plan.name}",
+        "name": f"{what} of {asked.plan.name}",
         "maker": asked.maker,
         "digest": asked.signed_digest or asked.digest,
     }

@@ -8,7 +8,7 @@ from ledger.rules.digests import canonical
 from reconcile import findings, provenance, reports
 from reconcile.differences import waivers
 from reconcile.differences.models import Decision
-from reconcile.models import Finding, Run, SignOff
+from reconcile.models import Finding, Period, Run, SignOff
 
 
 def frozen(asked: SignOff, *, signer: str, why: str, now: datetime) -> dict[str, Any]:
@@ -23,6 +23,20 @@ def frozen(asked: SignOff, *, signer: str, why: str, now: datetime) -> dict[str,
         "open": still_open(run, waived),
         "prepared": {"by": asked.maker, "at": asked.made_at.isoformat(), "note": asked.reason},
         "signed": {"by": signer, "at": now.isoformat(), "note": why},
+        **({} if asked.period is None else {"period": _of_period(asked.period, run)}),
+    }
+
+
+def _of_period(period: Period, run: Run) -> dict[str, Any]:
+    """Return which period is signed, and by its SHA-256 which report of it."""
+    report = run.period_report
+    return {
+        "id": str(period.uid),
+        "month": f"{period.first_day:%Y-%m}",
+        "cut_off": period.cut_off_at.isoformat(),
+        "report": report.digest,
+        "headline": report.document["headline"],
+        "open_at_cut_off": report.open_count,
     }
 
 

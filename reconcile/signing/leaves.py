@@ -2,7 +2,7 @@
 
 from ledger.rules.approvals import Answer
 from reconcile import reports
-from reconcile.models import ExpectedRun, Run, RunQuerySet, SignOff
+from reconcile.models import ExpectedRun, PeriodReport, Run, RunQuerySet, SignOff
 
 MOST = 10_000
 """Open differences of a run that is signed: each is kept with its owner."""
@@ -19,6 +19,9 @@ def why_not_prepared(run: Run, before: SignOff | None) -> str:
         return f"{before.decided_by} has signed it already."
     if before is not None:
         return f"{before.maker} has prepared it already: it waits for a second person."
+    report = PeriodReport.objects.filter(run=run).select_related("period").first()
+    if report is not None:
+        return f"It is the run of {report.period.title}: that period is prepared and signed, on its own page."
     return why_unsignable(run)
 
 

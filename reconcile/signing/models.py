@@ -13,7 +13,7 @@ from ledger.rules.approvals import Answer, due_at
 from ledger.sight import Seen, Sight
 
 if TYPE_CHECKING:
-    from reconcile.models import Plan, Run
+    from reconcile.models import Period, Plan, Run
 
 
 class Way(StrEnum):
@@ -68,6 +68,10 @@ class SignOff(models.Model):
         "reconcile.Plan", on_delete=models.PROTECT, related_name="+"
     )
     operation_type = models.ForeignKey(OperationType, on_delete=models.PROTECT, related_name="+")
+    period: "models.ForeignKey[Period | None, Period | None]" = models.ForeignKey(
+        "reconcile.Period", null=True, on_delete=models.PROTECT, related_name="signoffs"
+    )
+    """The accounting period that is signed by this run over its days; None where the run itself is."""
     of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="reopenings")
     """What is signed and asked to be opened again."""
     digest = models.CharField(max_length=64)
@@ -107,6 +111,7 @@ class SignOff(models.Model):
                 fields=["run"],
                 condition=STANDS,
             ),
+            models.UniqueConstraint(name="signoff_one_of_period", fields=["period"], condition=STANDS),
             models.UniqueConstraint(
                 name="signoff_one_reopening", fields=["of"], condition=Q(way=Way.REOPEN, answer="")
             ),

@@ -98,6 +98,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`[[plans.NAME.rules]]`": (Rule,),
     "`[plans.NAME.source]`": (sections.SourceHead, SourceRules),
     "`record` of a source": (RowMap,),
+    "`[plans.NAME.period]`": (sections.PlanPeriod,),
     "`[webhooks.NAME]`": (sections.WebhookHead,),
     "`[teams.NAME]`": (sections.TeamHead, Step),
     "`[display]`": (sections.DisplayHead,),

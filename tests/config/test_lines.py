@@ -236,6 +236,7 @@ SHOWN: dict[str, dict[str, str]] = {
         "review/test_display.py::test_by_rates_of_a_day_currencies_stand_in_one_order_and_the_page_names_them",
     ),
     "`[plans.NAME]`": {
+        "period": "reconcile/test_months.py::test_how_months_are_closed_is_configured_and_told",
         "operation_type": "reconcile/test_both_sides.py::test_a_plan_compares_the_operations_of_its_type_alone",
         "schedule": f"{SCHEDULE}::test_a_plan_without_a_schedule_waits_to_be_asked",
         "timezone": "reconcile/test_windows.py::test_a_day_of_twenty_five_hours_is_a_whole_day",
@@ -256,6 +257,11 @@ SHOWN: dict[str, dict[str, str]] = {
             "reconcile/test_rules.py::test_amounts_may_differ_as_far_as_the_rule_says",
         ),
         "renumbered": "reconcile/test_rules.py::test_what_is_known_there_by_a_number_is_found_by_that_number_or_by_nothing",
+    },
+    "`[plans.NAME.period]`": {
+        "grace_business_days": "reconcile/test_months.py::test_the_cut_off_lies_so_many_business_days_after_the_month",
+        "holidays": "reconcile/test_months.py::test_the_cut_off_lies_so_many_business_days_after_the_month",
+        "first": "reconcile/test_months.py::test_no_month_before_the_first_one_that_is_closed_here_has_a_period",
     },
     "`[plans.NAME.source]`": {
         "name": f"{SOURCE}.py::test_each_row_is_beside_its_operation_or_in_a_class_of_its_own",

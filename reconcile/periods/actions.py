@@ -1,0 +1,136 @@
+"""The one writer of periods: made by the runs that find something in a month, reported as of the cut-off."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import date
+from typing import Any
+
+from django.db import connection, transaction
+
+from ledger.actions.changing import given, once
+from ledger.rules.errors import Conflict, NotNow
+from reconcile.expected.actions import foresee
+from reconcile.expected.times import Unscheduled
+from reconcile.models import Period, PeriodReport, Plan, Run, SignOff
+from reconcile.periods import leaves, months, reporting
+from reconcile.signing import actions as signing
+from reconcile.signing.models import Way
+
+# In which months of the plan's zone anything of a run's window lies, on whichever side.
+WITH_ITEMS = """
+SELECT DISTINCT date_trunc('month', coalesce(occurred_on::timestamp, occurred_at AT TIME ZONE %(zone)s))::date
+FROM reconcile_record
+WHERE run_id = %(run)s AND (
+    occurred_at >= %(window_from)s AND occurred_at < %(window_to)s
+    OR occurred_on BETWEEN %(first_day)s AND %(last_day)s
+)
+"""
+
+
+def follow(run: Run) -> None:
+    """Make the periods that a run found anything in, and report the one whose days it is over.
+
+    The run is at work, holds its lease in this transaction, and its lines are staged and classified.
+    """
+    for first in _with_items(run):
+        Period.objects.get_or_create(plan=run.plan, first_day=first, defaults=bounds(run.plan, first))
+    _as_configured(run.plan)
+    days = {"first_day": run.first_day, "last_day": run.last_day}
+    period = Period.objects.filter(plan=run.plan, **days).first()
+    if period is None or run.started_at < period.cut_off_at or run.window_to != period.ends_at:
+        return
+    if run.window_from == period.starts_at and not PeriodReport.objects.filter(run=run).exists():
+        period.plan = run.plan
+        reporting.made(run, period, beside=_beside(period)).save()
+
+
+def _with_items(run: Run) -> Iterator[date]:
+    """Return the months that have no period yet, and in which this run's lines lie."""
+    opening = run.plan.period.get("first", "")
+    begins = months.first(opening) if opening else date.min
+    touched = {day for day in months.touched(run.window_from, run.window_to, run.plan.zone) if day >= begins}
+    touched -= set(run.plan.periods.values_list("first_day", flat=True))
+    if not touched:
+        return
+    with connection.cursor() as cursor:
+        first_day, last_day = run.days
+        values: dict[str, Any] = {"run": run.pk, "zone": run.plan.timezone, "first_day": first_day}
+        values |= {"last_day": last_day, "window_from": run.window_from, "window_to": run.window_to}
+        cursor.execute(WITH_ITEMS, values)
+        yield from sorted(touched & {day for (day,) in cursor.fetchall()})
+
+
+def bounds(plan: Plan, first: date) -> dict[str, Any]:
+    """Return the columns of a plan's period as the plan is configured now."""
+    said = plan.period
+    grace, calendar = said.get("grace_business_days", 0), said.get("holidays", "")
+    cut_off = months.cut_off(first, grace=grace, calendar=calendar)
+    return {
+        "last_day": months.last_of(first),
+        "timezone": plan.timezone,
+        "starts_at": months.begins(first, plan.zone),
+        "ends_at": months.begins(months.after(first), plan.zone),
+        "grace_business_days": grace,
+        "holidays": calendar,
+        "cut_off_at": months.begins(cut_off, plan.zone),
+    }
+
+
+def _as_configured(plan: Plan) -> None:
+    """Let the periods that nobody has prepared follow the plan's zone, grace and holidays."""
+    standing = SignOff.objects.standing().filter(period__plan=plan).values("period")
+    for period in Period.objects.filter(plan=plan).exclude(pk__in=standing):
+        wanted = bounds(plan, period.first_day)
+        if any(getattr(period, name) != value for name, value in wanted.items()):
+            Period.objects.filter(pk=period.pk).update(**wanted)
+
+
+def _beside(period: Period) -> dict[str, Any]:
+    """Return what a report tells beside the run's own figures: what the period before left open."""
+    earlier = Period.objects.filter(plan=period.plan_id, first_day__lt=period.first_day).order_by(
+        "-first_day"
+    )
+    previous = earlier.first()
+    signed = leaves.standing(previous) if previous else None
+    if previous is None or signed is None or not signed.is_signed:
+        return {"carried_in": None}
+    report = PeriodReport.objects.get(run=signed.run_id)
+    return {
+        "carried_in": {
+            "from": f"{previous.first_day:%Y-%m}",
+            "report": report.digest,
+            "count": report.open_count,
+            "headline": report.document["headline"],
+        }
+    }
+
+
+def prepare(period: Period, *, actor: str, note: str, command_id: uuid.UUID) -> SignOff:
+    """State that one has looked at what a period came to, so that another person can sign it.
+
+    Raises NotNow, with the reason, where it is not to be signed.
+    """
+    words = given(note) if note.strip() else signing.LOOKED
+    clicked = SignOff.objects.filter(command_id=command_id)
+    with suppress(Unscheduled):  # where no worker runs, nothing else tells what was due and has not reported
+        foresee(period.plan_id)
+
+    def make() -> SignOff:
+        # Periods of one plan are signed one after the other: who comes second is told who was first.
+        Plan.objects.select_for_update(no_key=True).get(pk=period.plan_id)
+        if same := clicked.first():
+            return same
+        kept = Period.objects.select_related("plan").get(pk=period.pk)
+        report = leaves.latest(kept)
+        why = leaves.why_not_prepared(kept, report, leaves.standing(kept))
+        if why or report is None:
+            raise NotNow(why)
+        said: dict[str, Any] = {"actor": actor, "words": words, "command_id": command_id}
+        return signing.made(report.run, Way.SIGN, period=kept, **said)
+
+    with transaction.atomic():
+        found = once(clicked, make)
+    if (found.period_id, found.way, found.maker) != (period.pk, Way.SIGN, actor):
+        raise Conflict("This command was already used for something else; open the page again.")
+    return found
