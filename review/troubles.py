@@ -88,11 +88,15 @@ def _untold(given_up: int, failing: list[tuple[str, int, str]], now: datetime, *
     found = [_silent(team, tries, datetime.fromisoformat(since), now) for team, tries, since in failing]
     if given_up:
         count = wording.bounded(given_up, COUNTED)
-        why = f"{count} could not be told by mail or chat and were given up; nothing has arrived there since."
+        messages = "message was" if given_up == 1 else "messages were"
+        why = f"{count} {messages} given up, by mail or chat; nothing has arrived there since."
         found.append(Trouble("Notices.", f"{why} {ASK}", command=DOCTOR))
     if late:
-        mails = "a mail" if late == 1 else f"{late} mails"
-        found.append(Trouble("Reports.", f"{mails} to recipients of runs not taken yet: tried again."))
+        mails, they = (
+            ("A mail about a run has", "it") if late == 1 else (f"{late} mails about runs have", "them")
+        )
+        why = f"{mails} not arrived: the mail server did not take {they} yet. Each is tried again."
+        found.append(Trouble("Reports.", why))
     return found
 
 

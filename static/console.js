@@ -35,6 +35,11 @@
 		});
 	}
 
+	/* what is long on a narrow screen stands open on a wide one; without this it is open everywhere */
+	function fold(root) {
+		if (matchMedia("(max-width: 47.99rem)").matches) root.querySelectorAll("details[data-wide]").forEach((part) => { part.open = false; });
+	}
+
 	function step(by) {
 		const links = [...document.querySelectorAll(".queue .q-key a, #decisions li > a")];
 		const rowOf = (part) => part.closest("tr, li");
@@ -152,6 +157,7 @@
 	document.addEventListener("htmx:afterSwap", () => {
 		const main = first("main");
 		count(main);
+		fold(main);
 		first("#told").textContent = main.dataset.told || "";
 		document.title = main.dataset.title || document.title;
 	});
@@ -159,6 +165,7 @@
 	document.addEventListener("DOMContentLoaded", () => {
 		first("#keys-on").checked = keysOn;
 		count(document);
+		fold(document);
 		raise(document);
 		restore();
 	});

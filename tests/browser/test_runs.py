@@ -96,6 +96,20 @@ def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_
     on_paper(page)
 
 
+def test_what_is_long_is_folded_on_a_narrow_screen_alone(
+    windows: Windows, clock: Clock, tmp_path: Path
+) -> None:
+    """The classes, currency by currency; a click opens them, and without script they stand open."""
+    address = f"/runs/{november(tmp_path, clock).uid}/"
+    for width, script, is_open in ((1280, True, True), (400, True, False), (400, False, True)):
+        page = windows.of("vic", width=width, script=script)
+        page.goto(address)
+        total = page.get_by_role("rowheader", name="Counted another way").first
+        expect(total).to_be_visible(visible=is_open)
+        page.get_by_text("Class by class").click()
+        expect(total).to_be_visible(visible=not is_open)
+
+
 def on_paper(page: Page) -> None:
     """A run as it is printed: what a controller signs, with where it comes from, and nothing to click."""
     page.set_viewport_size({"width": PAPER, "height": 1123})

@@ -157,9 +157,8 @@ def test_who_is_refused_holds_nobody_up_and_is_told_of(
     Message.objects.filter(state="waiting").update(state="given_up", due_at=None)
     assert mailed()[1:] == [f"Not mailed to 1 of 2 recipients, and given up: {words}"]
     Message.objects.filter(state="given_up").update(state="waiting", due_at=clock.now())
-    assert "Reports. a mail to recipients of runs not taken yet: tried again." in re.sub(
-        "<[^>]+>", "", shown()
-    )
+    late = "A mail about a run has not arrived: the mail server did not take it yet. Each is tried again."
+    assert f"Reports. {late}" in re.sub("<[^>]+>", "", shown())
     with suppress(SystemExit):
         call_command("doctor", "--json")
     told = capsys.readouterr().out
