@@ -8,7 +8,7 @@ from typing import Self
 from review import amounts
 
 CLASSES = ((0, "<1"), (1, "1–6"), (7, "7–29"), (30, "30+"))
-"""The classes of age on every page: from how many whole days on, and how that is written."""
+"""The classes of age of what waits in the queue: from how many whole days on, and how that is written."""
 BAR_TOP, BAR_HEIGHT, BAR_STEP = 28, 100, 60
 
 
@@ -55,6 +55,11 @@ class Ages:
     bars: list[Bar]
     count: int
     amount: str
+
+    @property
+    def width(self) -> int:
+        """How wide its chart is."""
+        return BAR_STEP * len(self.bars)
 
     @classmethod
     def of(cls, currency: str, parts: Sequence[Part]) -> Self:

@@ -8,29 +8,18 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Self
 
-from django.db.models import (
-    BooleanField,
-    Case,
-    Count,
-    ExpressionWrapper,
-    F,
-    Q,
-    QuerySet,
-    Sum,
-    Value,
-    When,
-)
+from django.db.models import BooleanField, Count, ExpressionWrapper, F, Q, QuerySet, Sum
 from django.db.models.functions import Abs, Coalesce
 
 from ledger.models import Operation
 from reconcile import findings, provenance, reports
 from reconcile.classes import ItemClass
-from reconcile.differences import waivers
+from reconcile.differences import ageing, waivers
 from reconcile.differences.models import Decision
 from reconcile.differences.waivers import WAIVED
 from reconcile.models import Finding, Run
 from review import amounts, instants, opening, origins, wording
-from review.ages import CLASSES, Ages, Part
+from review.ages import Ages, Part
 from review.tie_out import TieOut
 
 SHOWN = 200
@@ -55,8 +44,16 @@ class Difference:
     late: bool
 
     @classmethod
-    def of(cls, finding: Finding, run: Run, now: datetime, waiver: Decision | None = None) -> Self:
-        """Read a finding, and who has waived it; no query."""
+    def of(
+        cls,
+        finding: Finding,
+        run: Run,
+        now: datetime,
+        waiver: Decision | None = None,
+        *,
+        at: datetime | None = None,
+    ) -> Self:
+        """Read a finding, and who has waived it; no query. `at`: as of when its age is told, else its run."""
         kind, operation, item = run.plan.operation_type, finding.operation, ItemClass(finding.item_class)
         first_id = finding.destination[0]["id"] if finding.destination else ""
         seen = finding.first_seen_at.astimezone(instants.zone())
@@ -66,7 +63,7 @@ class Difference:
             title=item.title(kind.destination.title),
             icon=item.shown.icon,
             first_seen=f"{seen.day}\u00a0{seen:%b}",
-            age=_days(run, finding),
+            age=_days(at or run.started_at, finding),
             owner=finding.case.owner if finding.case else kind.owner,
             waived=_waived(waiver) if waiver else "",
             due=finding.case.due_at if finding.case else None,
@@ -125,6 +122,8 @@ class Held:
     findings: int
     items: int
     amount: Decimal
+    weight: Decimal
+    """Each amount times its days."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +148,13 @@ class Reading:
     def _open(self) -> list[Held]:
         rows = (
             self.run.findings.filter(is_open=True)
-            .values("item_class", "currency", age=_age(self.run))
+            .annotate(days=ageing.days(self.run.started_at))
+            .values("item_class", "currency", age=ageing.bucket())
             .annotate(number=Count("pk"), held=Sum("items"), sum=Coalesce(Sum(Abs("amount")), Decimal(0)))
+            .annotate(weight=Coalesce(Sum(Abs("amount") * F("days")), Decimal(0)))
         )
-        return [
-            Held(row["item_class"], row["currency"], row["age"], row["number"], row["held"], row["sum"])
-            for row in rows.order_by()
-        ]
+        names = ("item_class", "currency", "age", "number", "held", "sum", "weight")
+        return [Held(*(row[name] for name in names)) for row in rows.order_by()]
 
     @property
     def still(self) -> reports.Open:
@@ -299,8 +298,8 @@ class Reading:
         return [(cur, amounts.show(amount, cur)) for cur, amount in sorted(self.still.amounts.items())]
 
     @property
-    def ages(self) -> list[Ages]:
-        """What is open by age, currency by currency."""
+    def ages(self) -> list[tuple[Ages, Decimal | None]]:
+        """What is open by age, currency by currency, and how old that is in days, weighed by value."""
         return [self._ages(currency) for currency in sorted(self.still.amounts)]
 
     @property
@@ -319,28 +318,24 @@ class Reading:
         """Where its figures come from."""
         return provenance.of(self.run, author=self.author, now=self.now)
 
-    def _ages(self, currency: str) -> Ages:
+    def _ages(self, currency: str) -> tuple[Ages, Decimal | None]:
         held = [held for held in self._open if held.currency == currency]
-        parts = []
-        for age, (_, days) in enumerate(CLASSES):
-            of_age = [one for one in held if one.age == age]
-            whole = sum((one.amount for one in of_age), Decimal(0))
-            parts.append(Part(days, sum(one.findings for one in of_age), whole))
-        return Ages.of(currency, parts)
+        cells = [ageing.Cell()] * len(ageing.BUCKETS)
+        for one in held:
+            cells[one.age] += ageing.Cell(one.findings, one.amount)
+        aged = ageing.Aged(currency, tuple(cells), sum((one.weight for one in held), Decimal(0)))
+        return drawn(aged), aged.days
+
+
+def drawn(aged: ageing.Aged) -> Ages:
+    """Draw what is open of one currency by its age."""
+    parts = [Part(days, c.count, c.amount) for (_, days), c in zip(ageing.BUCKETS, aged.cells, strict=True)]
+    return Ages.of(aged.currency, parts)
 
 
 def _waived(waiver: Decision) -> str:
     assert waiver.until is not None  # a constraint
     return f"Waived by {waiver.maker} until {stamp(waiver.until)}: “{waiver.reason}”"
-
-
-def _age(run: Run) -> Case:
-    """Return the place of a finding in the classes of age, for the database to compute."""
-    days = [
-        When(first_seen_at__lte=run.started_at - timedelta(days=start), then=Value(place))
-        for place, (start, _) in reversed(list(enumerate(CLASSES)))
-    ]
-    return Case(*days, default=Value(0))
 
 
 def _beyond(after: Finding | None) -> Q:
@@ -371,6 +366,6 @@ def _name(operation: Operation) -> str:
     return f"{name} · {operation.subject}" if operation.subject else name
 
 
-def _days(run: Run, finding: Finding) -> str:
-    days = (run.started_at - finding.first_seen_at) // timedelta(days=1)
+def _days(at: datetime, finding: Finding) -> str:
+    days = (at - finding.first_seen_at) // timedelta(days=1)
     return "today" if days < 1 else f"{days}\u00a0d"

@@ -34,6 +34,7 @@ from review.filters import Filter
 from review.notices import inbox
 from review.place import carry
 from review.row import Row, listed
+from review.still_open import Old
 
 SHOWN = 6
 APPROVALS = 4
@@ -73,6 +74,8 @@ class Today:
     ages: list[tuple[Ages, int]]
     """The money at risk of what waits for a person, by currency, and how many of each are snoozed."""
     without_amount: int
+    old: Old
+    """How old the differences are that are open."""
     since: since.Since
     notices: inbox.Inbox
     """What is new for this person."""
@@ -105,6 +108,7 @@ class Today:
                 if currency
             ],
             without_amount=sum(part.count for part in held.get("", [])),
+            old=Old.of(now),
             since=since.read(person, now),
             notices=inbox.of(person, most=NOTICES, unread_only=True),
             troubles=troubles.read(now, pauses, runs),

@@ -1,6 +1,6 @@
 """What of a run is waived at an instant, and its tie-out with that set apart: for page, file and command."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,20 @@ def waived(run: Run, now: datetime, *, found: Iterable[Finding] | None = None) -
         for one in found
     )
     return [(one, waiver) for one, waiver in about if waiver is not None and one.is_open]
+
+
+def standing(found: Sequence[Finding], now: datetime) -> dict[int, Decision]:
+    """Return who has waived what of some differences that live, by the difference's number; one query."""
+    names = {one.fingerprint for one in found}
+    known = {
+        (one.plan_id, one.item_class, one.name, one.currency, one.fingerprint): one
+        for one in Decision.objects.waivers(now).filter(fingerprint__in=names)
+    }
+    keys = {
+        one.pk: (one.run.plan_id, one.item_class, leaves.name_of(one), one.currency, one.fingerprint)
+        for one in found
+    }
+    return {pk: known[key] for pk, key in keys.items() if key in known}
 
 
 def set_apart(tie: Mapping[str, Any], waived: Waived) -> dict[str, Any]:

@@ -63,6 +63,7 @@ LOOKED_AT = {
     "test_runs": {
         "runs": "runs/",
         "run": "runs/<uuid:uid>/",
+        "differences": "runs/differences/",
         "difference": "runs/<uuid:uid>/differences/<int:pk>/",
         "difference-asked": "approvals/differences/<uuid:uid>/",
     },

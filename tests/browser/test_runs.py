@@ -79,6 +79,8 @@ def test_the_pages_of_runs_pass_axe_and_fit(windows: Windows, clock: Clock, tmp_
         "run": f"/runs/{done.uid}/",
         "run-more": f"/runs/{done.uid}/?after={largest.pk}",
         "run-failed": f"/runs/{failed.uid}/",
+        "differences": "/runs/differences/",
+        "differences-of-one-age": "/runs/differences/?age=0",
         "find-besides": "/find/?q=order",
         "run-running": f"/runs/{running.uid}/",
     }
