@@ -64,11 +64,12 @@ def instant(at: datetime, now: datetime, *, exact: bool = False, reader: ZoneInf
     return f"{there.day}\u00a0{there:%b}{year} {clock}"
 
 
-def whole(at: datetime, *, exact: bool = True) -> str:
+def whole(at: datetime, *, exact: bool = True, reader: ZoneInfo | None = None) -> str:
     """Say when in full, as on paper, where there is no today: "2 Dec 2026 07:02:05 SAST"."""
-    there = at.astimezone(zone())
+    reader = reader or zone()
+    there = at.astimezone(reader)
     clock = f"{there:%H:%M:%S}" if exact else f"{there:%H:%M}"
-    return f"{there.day} {there:%b %Y} {clock} {named(at, zone())}"
+    return f"{there.day} {there:%b %Y} {clock} {named(at, reader)}"
 
 
 def span(length: timedelta) -> str:

@@ -34,7 +34,7 @@ def written(at: datetime, now: datetime, *, exact: bool = False) -> SafeString:
     reader = instants.zone()
     there = at.astimezone(reader)
     words = instants.instant(at, now, exact=exact, reader=reader)
-    full = f"{there:%a} {there.day} {there:%b %Y %H:%M:%S} {instants.named(at, reader)}"
+    full = instants.whole(at, exact=exact or there.second != 0, reader=reader)
     when = there.isoformat(timespec="seconds")
     return mark_safe(f'<time datetime="{when}" title="{full}">{words}</time>')  # noqa: S308 - nobody's text
 

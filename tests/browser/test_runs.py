@@ -1,5 +1,6 @@
 """The runs' pages in a real browser: wide and narrow, light and dark, with nothing for axe to find."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -124,6 +125,11 @@ def on_paper(page: Page) -> None:
     for gone in (page.locator(".top"), page.locator(".btn").first, page.get_by_text("To keep, with where")):
         expect(gone).to_be_hidden()
     assert outgrown(page) == []
+    expect(page.get_by_text("12 Nov 2026 07:02 SAST").first).to_be_visible()
+    due = page.locator("td[data-label=Due] time").first.evaluate(
+        "it => getComputedStyle(it, '::after').content"
+    )
+    assert re.fullmatch(r'"\d+ Nov 2026 \d\d:\d\d SAST"', due), "on paper there is no today"
     keep(page, "run-print")
     page.emulate_media(media="screen")
 
