@@ -32,6 +32,7 @@ from reconcile.signing.models import SignOff as SignOff
 from reconcile.sources.rules import SourceRules
 from reconcile.statements.models import Comparison as Comparison
 from reconcile.statements.models import Piece as Piece
+from reconcile.statements.profiles.models import Profile as Profile
 
 
 class PlanQuerySet(Seen, models.QuerySet["Plan"]):

@@ -1,7 +1,7 @@
 """Two dropped exports as people read them: how each file is read, and what their comparison came to."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -13,11 +13,11 @@ from django.http import QueryDict
 from ledger.rules.money import DECIMALS
 from reconcile.classes import ItemClass
 from reconcile.histories.files import ENCODINGS
-from reconcile.models import Comparison, Piece
+from reconcile.models import Comparison, Piece, Profile
 from reconcile.statements import amounts as parsed
-from reconcile.statements import days, keeping, telling
+from reconcile.statements import days, keeping, rejecting, telling
 from reconcile.statements.columns import OPTIONAL, PARTS
-from reconcile.statements.reading import REJECTS_MAX, ROW_MAX
+from reconcile.statements.profiles import saving
 from reconcile.tables import About, Table
 from review import amounts
 from review.tie_out import Group, groups
@@ -35,6 +35,7 @@ NAMES = {
     "sign": "Debit or credit",
 }
 UNITS = {"minor": "Smallest units"}
+HELD = {"told": "Only tell what is off"}
 RARE = ("debit", "credit", "sign")
 """What is asked for only where it is there, or nothing else is."""
 TITLES = {"source": "What should exist", "destination": "What exists"}
@@ -60,6 +61,8 @@ class Side:
     side: str
     file: Mapping[str, Any]
     told: Mapping[str, Any]
+    profiles: Sequence[str] = ()
+    """What its reader may choose."""
 
     @property
     def title(self) -> str:
@@ -95,6 +98,8 @@ class Side:
         parts += [ORDERS[told["days"]].lower()] if told["days"] else []
         parts += ["amounts in the smallest units"] if told.get("unit") else []
         parts += [f"all in {told['currency']}"] if told["currency"] else []
+        parts += ["signs turned"] if told.get("sign") else []
+        parts += [f"by profile {told['profile']}"] if told.get("profile") else []
         return ", ".join(parts)
 
     @property
@@ -133,7 +138,11 @@ class Side:
         by_itself = ("", "As found")
         sheets = [(name, name) for name in self.told.get("sheets", ())]
         of_workbook = [Choice("sheet", "Sheet", self.file.get("sheet", ""), [by_itself, *sheets])]
+        by = self.file.get("profile", "")
+        known = dict.fromkeys([*self.profiles, *filter(None, [by])])
+        of_source = [Choice("profile", "Profile", by, [("", "None"), *((name, name) for name in known)])]
         boxes = [
+            *(of_source if known else ()),
             *(of_workbook if len(sheets) > 1 else ()),
             Choice("decimal", "Decimal mark", self.file["decimal"], [by_itself, *MARKS.items()]),
             Choice("unit", "Amounts in", self.file.get("unit", ""), [("", "Whole units"), *UNITS.items()]),
@@ -144,8 +153,22 @@ class Side:
                 self.file["encoding"],
                 [by_itself, *((name, name.upper()) for name in ENCODINGS)],
             ),
+            Choice(
+                "totals",
+                "Totals in the file",
+                self.file.get("totals", ""),
+                [("", "Hold the lines to them"), *HELD.items()],
+            ),
         ]
-        return [box for box in boxes if box.name not in self.told.get("settled", ())]
+        useless = {*self.told.get("settled", ())}
+        if not (self.refused or self.told.get("left_out_count") or self.file.get("totals")):
+            useless.add("totals")
+        return [box for box in boxes if box.name not in useless]
+
+    @property
+    def profile(self) -> str:
+        """How it is read, as a section of the configuration file; empty where it cannot be kept."""
+        return "" if self.refused or not self.told else saving.section(self.file, self.told)
 
     @property
     def first(self) -> list[dict[str, Any]]:
@@ -204,11 +227,11 @@ class Reading:
         """Say whether a worker has it."""
         return self.comparison.state in Comparison.WORKING
 
-    @property
+    @cached_property
     def sides(self) -> list[Side]:
         """Both files, once they are read."""
-        made = self.comparison
-        return [Side(side, made.files[side], made.read.get(side, {})) for side in keeping.SIDES]
+        made, known = self.comparison, profiles()
+        return [Side(side, made.files[side], made.read.get(side, {}), known) for side in keeping.SIDES]
 
     @property
     def refused(self) -> bool:
@@ -321,19 +344,16 @@ def table(comparison: Comparison, *, author: str) -> Table:
 
 def rejects(comparison: Comparison, *, author: str) -> Table:
     """Return the unreadable lines of both files as a table: where each stands, why, and what is there."""
-    files, report = comparison.report["files"], comparison.report
-    count = sum(files[side]["unreadable"] for side in keeping.SIDES)
-    about = About(
-        what=f"Unreadable lines of {files['source']['name']} and {files['destination']['name']}",
-        asked=f"the first {REJECTS_MAX} of each file, with the first {ROW_MAX} characters",
-        as_of=comparison.done_at or comparison.dropped_at,
-        author=author,
-        count=count,
-        totals={f"unexplained {currency}": amount for currency, amount in report["residual"].items()},
-        more={f"sha256 {side}": files[side]["sha256"] for side in keeping.SIDES},
-    )
+    report = comparison.report
     kept = (one for part in keeping.parts(comparison, Piece.Of.REJECTS) for one in json.loads(part))
-    return Table(about, ("file", "line", "why", "row"), kept)
+    return rejecting.table(
+        report["files"],
+        kept,
+        count=sum(report["files"][side]["unreadable"] for side in keeping.SIDES),
+        residual=report["residual"],
+        author=author,
+        as_of=comparison.done_at or comparison.dropped_at,
+    )
 
 
 def _row(told: dict[str, Any]) -> tuple[object, ...]:
@@ -349,6 +369,11 @@ def _row(told: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
+def profiles() -> list[str]:
+    """Return the names of the profiles that whoever reads may choose."""
+    return list(Profile.objects.values_list("name", flat=True))
+
+
 def stated(comparison: Comparison, said: QueryDict) -> dict[str, dict[str, Any]]:
     """Read how the files are to be read, as the boxes say it; what is in no box counts as not said."""
     return {side.side: _stated(side, said) for side in Reading(comparison).sides}
@@ -361,6 +386,8 @@ def _stated(side: Side, said: QueryDict) -> dict[str, Any]:
         "days": days.ORDERS,
         "encoding": ENCODINGS,
         "sheet": side.told.get("sheets", ()),
+        "totals": HELD,
+        "profile": side.profiles,
     }
     stated = {what: said.get(f"{side.side}-{what}", "") for what in keeping.STATED}
     named, found = {}, side.told.get("columns") or {}

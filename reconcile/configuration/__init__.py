@@ -19,6 +19,7 @@ from reconcile.configuration.destination_checks import check_destination
 from reconcile.configuration.display_checks import check_display
 from reconcile.configuration.layout import Layout, lay_out
 from reconcile.configuration.plan_checks import check_automation, check_plan
+from reconcile.configuration.profile_checks import check_profile
 from reconcile.configuration.source import Source
 from reconcile.configuration.team_checks import check_team
 from reconcile.configuration.type_checks import check_type
@@ -126,10 +127,14 @@ def _checked(read: Source, wrongs: Wrongs) -> Layout:
         check_plan(part, layout, wrongs)
     for part in layout.webhooks.values():
         check_webhook(part, layout, wrongs)
-    for part in layout.teams.values():
-        check_team(part, wrongs)
-    for part in layout.display.values():
-        check_display(part, wrongs)
+    by_itself = (
+        (layout.teams, check_team),
+        (layout.display, check_display),
+        (layout.profiles, check_profile),
+    )
+    for parts, check in by_itself:
+        for part in parts.values():
+            check(part, wrongs)
     if wrongs.found:
         raise Refused(read.located(wrongs.found))
     return layout

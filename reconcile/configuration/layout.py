@@ -13,6 +13,7 @@ from reconcile.configuration.sections import (
     read_destination,
     read_display,
     read_plan,
+    read_profile,
     read_team,
     read_type,
     read_webhook,
@@ -35,6 +36,7 @@ class Layout:
     webhooks: dict[str, Part] = field(default_factory=dict)
     teams: dict[str, Part] = field(default_factory=dict)
     display: dict[str, Part] = field(default_factory=dict)
+    profiles: dict[str, Part] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -46,6 +48,7 @@ _READERS: dict[str, Callable[[Part, Wrongs], None]] = {
     "webhooks": read_webhook,
     "teams": read_team,
     "display": read_display,
+    "profiles": read_profile,
 }
 _ALONE = "display"
 """The kind of which there is one, without a name of its own."""

@@ -15,6 +15,7 @@ from reconcile.configuration.rows import (
     DESTINATION,
     DISPLAY,
     PLAN,
+    PROFILE,
     TEAM,
     TYPE,
     WEBHOOK,
@@ -23,7 +24,7 @@ from reconcile.configuration.rows import (
 )
 from reconcile.configuration.showing import flat, hidden, shown
 
-KINDS = (DISPLAY, DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK, TEAM)
+KINDS = (DISPLAY, DESTINATION, TYPE, AUTOMATION, PROFILE, PLAN, WEBHOOK, TEAM)
 NOT_SHOWN = "is set, and not shown: a secret may stand there. Whoever takes this section in writes it again."
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 Path = tuple[str, ...]
@@ -67,6 +68,11 @@ def _columns(row: Model) -> Columns:
         value = getattr(row, field.name)
         found[field.name] = value.name if field.is_relation and value is not None else value
     return found
+
+
+def table(head: Path, values: Mapping[str, object]) -> Iterator[str]:
+    """Yield the lines of one section as a file would have them."""
+    yield from _table(head, values, ())
 
 
 def _table(head: Path, values: Mapping[str, object], path: Path) -> Iterator[str]:

@@ -31,7 +31,8 @@ from reconcile.configuration.sections import (
 from reconcile.configuration.showing import Flat, change, duration, flat, told
 from reconcile.configuration.type_checks import contract_of, policy_of
 from reconcile.expected import actions as expected
-from reconcile.models import Display, Plan
+from reconcile.models import Display, Plan, Profile
+from reconcile.statements.profiles.rules import ProfileRules
 
 ACTOR = "configure"
 _VARIABLE = re.compile(r'"env:([^"]+)"')
@@ -125,6 +126,10 @@ DISPLAY = Kind(
     lambda c: {name: c[name] for name in ("currency", "rates", "source")} | {"as_of": str(c["as_of"])},
 )
 
+PROFILE = Kind(
+    "profile", "profiles", Profile, lambda c: ProfileRules.read(c["rules"] | {"entity": c["entity"]}).words()
+)
+
 
 @dataclass(frozen=True)
 class Change:
@@ -163,6 +168,7 @@ def changes(layout: Layout) -> list[Change]:
     found += [_change(TYPE, part.name, _type(part, layout)) for part in layout.operation_types.values()]
     found += _followers(found, layout)
     found += [_change(AUTOMATION, part.name, _automation(part)) for part in layout.automations.values()]
+    found += [_change(PROFILE, part.name, _profile(part)) for part in layout.profiles.values()]
     found += [_change(PLAN, part.name, plans.columns(part)) for part in layout.plans.values()]
     found += [_change(WEBHOOK, part.name, _webhook(part)) for part in layout.webhooks.values()]
     found += [_change(TEAM, part.name, _team(part)) for part in layout.teams.values()]
@@ -185,7 +191,7 @@ def variables() -> set[str]:
 def left_alone(layout: Layout) -> list[str]:
     """Return what is configured and not in this file: it stays as it is."""
     stays = []
-    for kind in (DESTINATION, TYPE, AUTOMATION, PLAN, WEBHOOK, TEAM, DISPLAY):
+    for kind in (DESTINATION, TYPE, AUTOMATION, PROFILE, PLAN, WEBHOOK, TEAM, DISPLAY):
         rows = OperationType.objects.configured() if kind is TYPE else kind.model._default_manager
         names = rows.order_by("name").values_list("name", flat=True)
         stays += [f"{kind.word} {name}" for name in names if name not in getattr(layout, kind.section)]
@@ -338,6 +344,12 @@ def _display(part: Part) -> Columns:
     rates = {currency: str(rate) for currency, rate in sorted(head.rates.items())}
     as_of = date.fromisoformat(head.as_of)
     return {"currency": head.currency, "rates": rates, "as_of": as_of, "source": head.source}
+
+
+def _profile(part: Part) -> Columns:
+    rules = part.get("head", ProfileRules)
+    assert rules is not None  # in a file that was not refused
+    return {"entity": rules.entity, "rules": rules.kept()}
 
 
 def own_lease_s(timeout_s: float) -> float:

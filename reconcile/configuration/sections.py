@@ -30,6 +30,7 @@ from reconcile.expected import times
 from reconcile.periods import months
 from reconcile.rules.declared import RULES_MAX, Rule
 from reconcile.sources.rules import LEAD_S, Control, RowMap
+from reconcile.statements.profiles.rules import ProfileRules
 
 S = TypeVar("S", bound=Section)
 
@@ -285,6 +286,12 @@ def read_display(part: Part, wrongs: Wrongs) -> None:
     """Read the rates of the display."""
     known = members(DisplayHead)
     _read(part, "head", DisplayHead, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
+
+
+def read_profile(part: Part, wrongs: Wrongs) -> None:
+    """Read how a source writes its files."""
+    known = members(ProfileRules)
+    _read(part, "head", ProfileRules, raw=part.raw, path=part.path, known=known, wrongs=wrongs)
 
 
 def read_automation(part: Part, wrongs: Wrongs) -> None:

@@ -2,8 +2,9 @@
 
 import re
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from reconcile.histories.files import FileRefused
 from reconcile.statements.amounts import Unreadable
@@ -11,6 +12,7 @@ from reconcile.statements.layouts import Cell
 
 ORDERS = ("dmy", "mdy")
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.]?)(\d{2}|\d(?=\D|$))\2(\d{2}|\d(?=\D|$))(?:[T ].*)?")
+_INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}.*(?:Z|[+-]\d{2}:?\d{2})", re.IGNORECASE)
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?:[T, ].*)?")
 
 
@@ -52,13 +54,21 @@ class Evidence:
 
 
 @lru_cache(maxsize=2**14)
-def read(cell: Cell, order: str) -> date | None:
-    """Read a day; a time beside it is left out, and no zone moves it. None where there is none."""
+def read(cell: Cell, order: str, zone: str = "") -> date | None:
+    """Read a day; a time beside it is left out. None where there is none.
+
+    Where a zone is stated, a time with an offset is of that zone's day; else nothing moves it.
+    """
     if isinstance(cell, date):
         return cell
     text = str(cell).strip()
     if not text:
         return None
+    if zone and _INSTANT.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text).astimezone(ZoneInfo(zone)).date()
+        except (ValueError, OverflowError):
+            raise Unreadable(f'the date "{text[:40]}" cannot be read') from None
     if found := _YEAR_FIRST.fullmatch(text):
         year, month, day = int(found[1]), int(found[3]), int(found[4])
     elif found := _YEAR_LAST.fullmatch(text):

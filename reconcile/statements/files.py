@@ -31,6 +31,15 @@ NAMED = {
     ".mt940": "MT940",
 }
 """What the end of a name says; only to tell where it is something else."""
+FORMS = {
+    "csv": ("CSV", delimited.look),
+    "xlsx": ("XLSX", workbook.look),
+    "json": ("JSON", json_rows.look),
+    "camt": ("camt", camt.look),
+    "mt940": ("MT940 or MT942", swift.look),
+    "ofx": ("OFX", ofx.look),
+}
+"""The forms that a profile may be of: what words call each, and what reads it."""
 
 
 def look(path: Path | Unlinked, how: How) -> Layout:
@@ -41,7 +50,18 @@ def look(path: Path | Unlinked, how: How) -> Layout:
             raise FileRefused(
                 f"{file.name} is {what}, which is not read here. Save or export it as CSV (UTF-8)."
             )
-    return _told(_form(file)(file), file.name)
+    return _told(_fitting(_form(file), file)(file), file.name)
+
+
+def _fitting(found: Callable[[File], Layout], file: File) -> Callable[[File], Layout]:
+    """Return what reads a file, where it is of its profile's form; FileRefused where it is not."""
+    if not file.how.form:
+        return found
+    wanted, reads = FORMS[file.how.form]
+    if found is reads or (found is _titled and reads in (delimited.look, camt.look)):
+        return reads
+    there = next((words for words, look in FORMS.values() if look is found), "XML")
+    raise FileRefused(f"It is {there}, and the profile is of {wanted}.")
 
 
 def _form(file: File) -> Callable[[File], Layout]:

@@ -25,7 +25,7 @@ TASK = "reconcile.tasks.compare"
 TIMEOUT_S = 900
 """How long the queue lets one be worked on; retry must be three times as long, see Q_CLUSTER."""
 SIDES = ("source", "destination")
-STATED = ("encoding", "decimal", "days", "sheet", "unit")
+STATED = ("encoding", "decimal", "days", "sheet", "unit", "totals", "profile")
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
 AGAIN = timedelta(seconds=30)
 NAME_MAX = 100

@@ -56,10 +56,25 @@ class File:
             raise FileRefused(f"{self.name} cannot be opened: {error.strerror}.") from None
         except UnicodeError as error:
             why = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+            where = f"line {line}: " if (line := self._undecoded(encoding)) else ""
             raise FileRefused(
-                f"{self.name} is not {encoding.upper()} throughout ({why}). Say how it is written with"
+                f"{self.name} is not {encoding.upper()} throughout ({where}{why}). Say how it is written with"
                 f" {self.how.option('encoding')}, such as cp1252; it is decided once for the whole file."
             ) from None
+
+    def _undecoded(self, encoding: str) -> int:
+        """Return the first line that is not in an encoding whose lines end with one byte; 0 where none is."""
+        if encoding.startswith("utf-16"):
+            return 0
+        number = 0
+        with _opened(self.path) as raw:
+            while (line := raw.readline(LINE_MAX)) and len(line) < LINE_MAX:
+                number += 1
+                try:
+                    line.decode(encoding)
+                except UnicodeError:
+                    return number
+        return 0
 
 
 def opened(path: Path | Unlinked, how: How) -> File:

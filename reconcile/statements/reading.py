@@ -1,6 +1,7 @@
 """From rows to lines: each value is read exactly, or its line says why not; nothing is left out unsaid."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from ledger.rules import money
 from ledger.rules.money import MoneyError
 from reconcile.histories.files import FileRefused
-from reconcile.statements import amounts, days, files, references
+from reconcile.statements import amounts, controls, days, files, references
 from reconcile.statements.amounts import Unreadable
 from reconcile.statements.layouts import Cell, Layout
 from reconcile.statements.references import TEXT_MAX
@@ -66,6 +67,8 @@ class Statement:
     """The decimal mark: a point or a comma."""
     order: str
     """`dmy` or `mdy`, where its days begin with either."""
+    how: How = field(default_factory=lambda: How(""))
+    """What was stated of it."""
     unit: str = ""
     """`minor` where amounts are in the smallest units of their currency."""
     cut: bool = False
@@ -90,8 +93,13 @@ class Statement:
     @classmethod
     def opened(cls, path: Path | Unlinked, how: How) -> "Statement":
         """Decide how a file is written, by all of it; FileRefused where that cannot be told."""
+        with fitting(path.name, how):
+            return cls._decided(path, how)
+
+    @classmethod
+    def _decided(cls, path: Path | Unlinked, how: How) -> "Statement":
         layout = files.look(path, how)
-        made = cls(layout, "", "", unit=how.unit, seen=True)
+        made = cls(layout, "", "", unit=how.unit, seen=True, how=how)
         marks, orders, cuts = amounts.Evidence(), days.Evidence(), references.Evidence()
         debits = amounts.Debits()
         places = layout.columns.places
@@ -119,6 +127,7 @@ class Statement:
         made.settled = layout.settled - {what for what, line in written.items() if line}
         if wrong := how.refused(made.settled):
             raise FileRefused(f"{path.name} is {layout.form}: {wrong}")
+        _agree(how, marks, orders)
         made.mark = marks.decide(how.decimal, name=path.name, remedy=how.remedy("decimal", *amounts.MARKS))
         made.order = orders.decide(how.days, name=path.name, remedy=how.remedy("days", *days.ORDERS))
         made.cut, made.mixed = cuts.cut, debits.mixed
@@ -139,13 +148,13 @@ class Statement:
 
     def lines(self) -> Iterator[Line]:
         """Yield every line, counted as it is read; FileRefused where there are too many, or none."""
-        sums: list[tuple[int, Sequence[Cell]]] = []
+        sums: list[controls.Sum] = []
         for number, cells, wrong in self.layout.read():
             if self.leaves_out(cells):
                 if not self.seen:
                     self.note_left_out(number, cells)
-                if _plain(_first(cells)) in TOTALS and len(sums) < LEFT_OUT_SHOWN:
-                    sums.append((number, cells))
+                if len(sums) < LEFT_OUT_SHOWN and self._states_a_sum(cells):
+                    sums.append(controls.Sum(number, cells, self.count))
                 continue
             line = self._line(number, cells, wrong)
             self.count += 1
@@ -161,7 +170,7 @@ class Statement:
             where = self.layout.header_line
             held = f"has a header on line {where}, and nothing under it" if where else "holds no entry"
             raise FileRefused(f"{self.name} {held}.")
-        self.layout.notes.extend(self._controls(sums))
+        self.layout.notes.extend(controls.Controls(self, self._unit).proved(sums))
 
     def _reject(self, line: Line, cells: Sequence[Cell]) -> None:
         self.unreadable += 1
@@ -169,21 +178,8 @@ class Statement:
             text = _clean(" | ".join(map(str, cells))[:ROW_MAX])
             self.rejects.append((line.number, line.why, text))
 
-    def _controls(self, sums: Sequence[tuple[int, Sequence[Cell]]]) -> Iterator[str]:
-        """Say whether the totals that the file states are what its lines come to."""
-        currencies = [currency for currency in self.totals if currency]
-        place = self.layout.columns.places.get("amount", -1)
-        for number, cells in sums:
-            if len(currencies) != 1 or not 0 <= place < len(cells):
-                continue
-            (currency,) = currencies
-            try:
-                said = amounts.read(cells[place], currency, self.mark, self._unit)
-            except Unreadable:
-                continue
-            held = self.totals[currency].amount
-            words = f"Line {number} of {self.name} ({_first(cells)}) says {said:f} {currency}"
-            yield f"{words}, and its lines come to {'that' if said == held else f'{held:f}'}."
+    def _states_a_sum(self, cells: Sequence[Cell]) -> bool:
+        return _plain(_first(cells)) in TOTALS or controls.is_trailer(cells, self.how)
 
     def note_left_out(self, number: int, cells: Sequence[Cell]) -> None:
         """Count a row that is left out; the first ones are named."""
@@ -196,6 +192,8 @@ class Statement:
 
         Of sums the first words say so, and no other reference stands there.
         """
+        if self._stated_sums is not None and self._stated_sums(cells):
+            return True
         place = self._places["reference"]
         reference = cells[place] if place < len(cells) else ""
         if isinstance(reference, str) and reference[-1:].isdigit():
@@ -206,6 +204,13 @@ class Statement:
         if plain and plain not in SUMS:
             return False
         return _plain(_first(cells)) in SUMS or plain in SUMS
+
+    @cached_property
+    def _stated_sums(self) -> Callable[[Sequence[Cell]], bool] | None:
+        """What tells rows of sums that only a profile knows; None where it knows of none."""
+        if not self.how.sums and self.how.trailer is None:
+            return None
+        return lambda cells: _plain(_first(cells)) in self.how.sums or controls.is_trailer(cells, self.how)
 
     def _line(self, number: int, cells: Sequence[Cell], wrong: str) -> Line:
         places = self._places
@@ -229,7 +234,11 @@ class Statement:
                 if self._plain_amount
                 else self._amount(cells, currency)
             )
-            day = days.read(cells[places["date"]], self.order) if "date" in places else None
+            if self.how.negated:
+                amount = -amount if amount else amount
+            day = (
+                days.read(cells[places["date"]], self.order, self.how.timezone) if "date" in places else None
+            )
         except Unreadable as error:
             return Line(number, reference, shown, identity, why=_clean(str(error)))
         return Line(number, reference, shown, identity, amount, currency, day)
@@ -265,6 +274,33 @@ class Statement:
     @cached_property
     def _unit(self) -> money.Unit:
         return "minor" if self.unit == "minor" else "major"
+
+
+@contextmanager
+def fitting(name: str, how: How) -> Iterator[None]:
+    """Say of what a file is refused for, where it is read by a profile, that it does not fit that."""
+    try:
+        yield
+    except FileRefused as refusal:
+        if how.profile:
+            refusal.detail = f"{name} does not fit profile {how.profile}: {refusal.detail}"
+        raise
+
+
+def _agree(how: How, marks: amounts.Evidence, orders: days.Evidence) -> None:
+    """Refuse a file of which no line is written as its profile says, and some the other way."""
+    said = {
+        "point": (marks.point, marks.comma, "a decimal comma"),
+        "comma": (marks.comma, marks.point, "a decimal point"),
+    }
+    said |= {
+        "dmy": (orders.dmy, orders.mdy, "the month first"),
+        "mdy": (orders.mdy, orders.dmy, "the day first"),
+    }
+    for what in sorted(how.by_profile & {"decimal", "days"}):
+        fits, other, words = said[getattr(how, what)]
+        if other and not fits:
+            raise FileRefused(f"Line {other} has {words}, and the profile says {getattr(how, what)}.")
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,8 @@ BOXES = {
     "columns": "Columns",
     "sheet": "Sheet",
     "unit": "Amounts in",
+    "totals": "Totals in the file",
+    "profile": "Profile",
 }
 """What states something on a page."""
 SETTLED = {
@@ -39,8 +41,30 @@ class How:
     unit: str = ""
     """`minor`: amounts are in the smallest units of their currency."""
 
+    totals: str = ""
+    """`told`: a total in the file that its lines do not come to is told, and does not refuse the file."""
+
     on_page: bool = False
     """It is stated in the boxes of a page, not by options of the command."""
+
+    profile: str = ""
+    """The profile by which it is read; what follows is said by a profile alone."""
+    profile_digest: str = ""
+    by_profile: frozenset[str] = frozenset()
+    """What of the above only the profile says."""
+    form: str = ""
+    """What the file has to be: `csv`, `xlsx`, `json`, `camt`, `mt940` or `ofx`."""
+    separator: str = ""
+    header: int = 0
+    """The line on which the header has to stand; 0: wherever it is."""
+    sums: frozenset[str] = frozenset()
+    """More words that a row of sums begins with, without case."""
+    trailer: tuple[str, int, int] | None = None
+    """What the last row begins with, and in which of its fields it has a count and a total; 0: in none."""
+    negated: bool = False
+    """What is taken away is written without a minus, and what is given with one."""
+    timezone: str = ""
+    """The zone whose day a time with an offset is of."""
 
     def option(self, what: str) -> str:
         """Return the option, or the box, that states something of this side's file."""
@@ -57,7 +81,7 @@ class How:
         """Say what is stated that is settled already, and what to do about it; empty where nothing is."""
         stated = {name: getattr(self, name) for name in SETTLED}
         for what, why in SETTLED.items():
-            if stated[what] and what in settled:
+            if stated[what] and what in settled and what not in self.by_profile:
                 back = f"Set {self.option(what)} back." if self.on_page else f"Leave {self.option(what)} out."
                 return f"{why}. {back}"
         return ""

@@ -186,6 +186,9 @@ def how_read(side: Statement) -> dict[str, Any]:
         "currency": layout.columns.currency or None,
         "decimal_mark": side.mark,
         "unit": side.unit or None,
+        "sign": "negated" if side.how.negated else None,
+        "profile": side.how.profile or None,
+        "profile_sha256": side.how.profile_digest or None,
         "days": side.order or None,
         "lines": side.count,
         "unreadable": side.unreadable,
@@ -245,6 +248,8 @@ def _read_as(side: Statement) -> str:
     parts += [f"decimal {'comma' if side.mark == ',' else 'point'}"]
     parts += [ORDER_SHOWN[side.order]] if side.order else []
     parts += ["amounts in the smallest units"] if side.unit else []
+    parts += ["signs turned"] if side.how.negated else []
+    parts += [f"by profile {side.how.profile}"] if side.how.profile else []
     written = [layout.form, f"header on line {layout.header_line}" * bool(layout.header_line)]
     written += [layout.encoding, layout.separator]
     return (

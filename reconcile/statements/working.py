@@ -20,6 +20,8 @@ from reconcile.statements import comparing, files, keeping, telling
 from reconcile.statements.columns import HeaderUntold
 from reconcile.statements.keeping import SIDES, STATED
 from reconcile.statements.models import TOLD, TRIES_MAX, Comparison, Piece
+from reconcile.statements.profiles import choosing
+from reconcile.statements.profiles.rules import ProfileRules
 from reconcile.statements.reading import Line, Statement
 from reconcile.statements.stating import How
 from reconcile.statements.telling import Compared
@@ -79,18 +81,32 @@ def _written(comparison: Comparison, side: str) -> Unlinked:
     return Unlinked(comparison.files[side]["name"], keeping.parts(comparison, side))
 
 
-def _how(comparison: Comparison, side: str) -> How:
-    stated = comparison.files[side]
-    return How(side, stated["named"], **{what: stated.get(what, "") for what in STATED}, on_page=True)
+def _how(comparison: Comparison, side: str, said: ProfileRules | None) -> How:
+    given = comparison.files[side]
+    stated = {what: given.get(what, "") for what in STATED if what != "profile"}
+    return choosing.how(
+        side, given["named"], profile=given.get("profile", ""), said=said, **stated, on_page=True
+    )
 
 
 def _read(comparison: Comparison, paths: dict[str, Unlinked]) -> None:
     """Decide how both files are written, and show their first lines as parsed."""
-    read = {side: _storable(_previewed(paths[side], _how(comparison, side))) for side in SIDES}
+    read = {side: _storable(_looked(comparison, side, paths[side])) for side in SIDES}
     whole = not any(told["refused"] for told in read.values())
     state = Comparison.State
     comparison.state = state.COMPARING if whole and comparison.goes_on else state.READ
     _end(comparison, read=read, state=comparison.state)
+
+
+def _looked(comparison: Comparison, side: str, path: Unlinked) -> dict[str, Any]:
+    """Look at one file; its profile is kept as it is now, so that the comparison is by what was shown."""
+    chosen = comparison.files[side].get("profile", "")
+    try:
+        said = choosing.known(chosen) if chosen else None
+    except FileRefused as refusal:
+        return {"refused": refusal.detail, "header": []}
+    told = _previewed(path, _how(comparison, side, said))
+    return told | {"rules": None if said is None else said.kept()}
 
 
 def _previewed(path: Unlinked, how: How) -> dict[str, Any]:
@@ -142,10 +158,11 @@ def _shown(line: Line) -> list[Any]:
 def _known(comparison: Comparison, side: str, path: Unlinked) -> Statement:
     """Open a file by what was decided when it was read: it is not looked through a second time."""
     told = comparison.read[side]
-    how = _how(comparison, side)
+    rules = told.get("rules")
+    how = _how(comparison, side, None if rules is None else ProfileRules.read(rules))
     decided = {what: told.get(what, False) for what in ("cut", "mixed")}
     layout = files.look(path, how)
-    return Statement(layout, told["decimal_mark"], told["days"] or "", unit=how.unit, **decided)
+    return Statement(layout, told["decimal_mark"], told["days"] or "", unit=how.unit, how=how, **decided)
 
 
 def _compare(comparison: Comparison, paths: dict[str, Unlinked]) -> None:

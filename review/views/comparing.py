@@ -1,5 +1,7 @@
 """Two exports dropped on a page: read, compared, reported, and forgotten."""
 
+import uuid
+
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -12,7 +14,7 @@ from reconcile.histories.files import FileRefused
 from reconcile.models import Comparison
 from reconcile.statements import keeping
 from reconcile.tables import Form
-from review import comparisons
+from review import access, comparisons
 from review.access import people_only
 from review.comparisons import Reading
 from review.views.files import given
@@ -37,6 +39,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "now": database_now(),
         "reading": Reading.of(person(request)),
         "refusal": refusal,
+        "command_id": uuid.uuid4(),
+        "why_not": access.why_not(request.user, "propose"),
     }
     return render(request, "review/compare.html", context)
 

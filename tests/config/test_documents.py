@@ -16,6 +16,7 @@ from ledger.rules.escalating import Step
 from reconcile.configuration import sections
 from reconcile.rules.declared import Rule
 from reconcile.sources.rules import RowMap, SourceRules
+from reconcile.statements.profiles.rules import ProfileColumns, ProfileRules, Trailer
 
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -102,6 +103,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`[webhooks.NAME]`": (sections.WebhookHead,),
     "`[teams.NAME]`": (sections.TeamHead, Step),
     "`[display]`": (sections.DisplayHead,),
+    "`[profiles.NAME]`": (ProfileRules, ProfileColumns, Trailer),
 }
 
 

@@ -235,6 +235,35 @@ SHOWN: dict[str, dict[str, str]] = {
         ("currency", "rates", "as_of", "source"),
         "review/test_display.py::test_by_rates_of_a_day_currencies_stand_in_one_order_and_the_page_names_them",
     ),
+    "`[profiles.NAME]`": {
+        **dict.fromkeys(
+            (
+                *(
+                    "name",
+                    "form",
+                    "encoding",
+                    "separator",
+                    "header",
+                    "columns",
+                    "decimal",
+                    "days",
+                    "timezone",
+                ),
+                *("sign", "sums", "trailer", "begins", "count", "total"),
+                *("reference", "amount", "currency", "date"),
+            ),
+            "reconcile/test_profiles.py::test_a_file_of_a_profile_is_read_as_it_says_and_nothing_is_asked",
+        ),
+        **dict.fromkeys(
+            ("sheet", "unit"),
+            "reconcile/test_profiles.py::test_banks_statements_and_workbooks_have_profiles_too",
+        ),
+        **dict.fromkeys(
+            ("id", "debit", "credit"),
+            "reconcile/test_profiles.py::test_66_a_total_that_its_lines_do_not_come_to_refuses_the_file",
+        ),
+        "entity": "review/test_compare_page.py::test_profiles_of_other_entities_are_not_offered_nor_taken",
+    },
     "`[plans.NAME]`": {
         "period": "reconcile/test_months.py::test_how_months_are_closed_is_configured_and_told",
         "operation_type": "reconcile/test_both_sides.py::test_a_plan_compares_the_operations_of_its_type_alone",

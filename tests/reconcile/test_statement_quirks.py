@@ -100,7 +100,7 @@ def test_66_a_total_is_held_to_its_lines(compare: Files) -> None:
     )
     right = compare(source)["not_tested"]
     assert "Line 5 of shop.csv (Total) says 7.50 ZAR, and its lines come to that." in right
-    wrong = compare(source.replace("7.50", "8.50"))["not_tested"]
+    wrong = compare(source.replace("7.50", "8.50"))["refused"]
     assert "Line 5 of shop.csv (Total) says 8.50 ZAR, and its lines come to 7.50." in wrong
     two = compare(source.replace("B,-2.50,ZAR", "B,-2.50,USD"))["not_tested"]
     assert not [said for said in two if "(Total)" in said and "says" in said], (

@@ -3,9 +3,11 @@
 The worker's part runs in this process, by the function that the queue calls.
 """
 
+import html
 import json
 import re
 import tempfile
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
@@ -22,10 +24,12 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from django.test.utils import CaptureQueriesContext, override_settings
 
 from reconcile import tasks
-from reconcile.models import Comparison, Piece, Run
+from reconcile.configuration import configure
+from reconcile.models import Comparison, Piece, Profile, Proposal, Run
+from reconcile.proposals import actions as proposals
 from reconcile.statements import comparing, keeping, working
 from tests.databases import Clock, Database
-from tests.people import browser_of, person
+from tests.people import browser_of, limited, person
 from tests.reconcile.bank_statements import camt, entry, ids, mt940, ofx
 from tests.reconcile.books import Books
 from tests.reconcile.workbooks import HEADER, workbook
@@ -431,3 +435,110 @@ def test_what_debits_are_written_like_goes_with_the_file_to_its_comparison(datab
     compare(ann)
     done = json.loads(ann.get("/compare.json").getvalue())
     assert (done["classes"]["matched"]["count"], done["classes"]["unreadable"]["count"]) == (1, 1)
+
+
+def test_a_profile_is_chosen_on_the_page_and_what_it_shows_is_what_is_compared(
+    database: Database, tmp_path: Path
+) -> None:
+    """It is kept as it was when the first lines were shown, whatever is configured meanwhile."""
+    file = tmp_path / "profiles.toml"
+    shop = '[profiles.shop]\nname = "Shop"\nform = "csv"\nunit = "minor"\ndecimal = "point"\n'
+    file.write_text(shop + shop.replace("profiles.shop", "profiles.other").replace('"csv"', '"xlsx"'))
+    configure(file)
+    vic = browser_of("vic")
+    drop(vic, HEAD + "A,1250,ZAR\n", HEAD + "A,12.50,ZAR\n")
+    work()
+    before = vic.get("/compare/").content.decode()
+    assert 'name="source-profile"' in before and '<option value="shop">shop</option>' in before
+    vic.post("/compare/columns/", {"way": "read", "source-profile": "shop"})
+    work()
+    first = page(vic)
+    assert "by profile shop" in first and "12.50" in first
+    file.write_text(shop.replace('unit = "minor"', 'unit = "major"'))
+    configure(file)
+    assert "Explained; nothing differs" in compare(vic, **{"source-profile": "shop"})
+    anew = compare(vic, **{"source-profile": "shop", "source-days": "dmy"})
+    assert "Amount under" in anew or "Amount over" in anew or "differs" in anew
+    other = compare(vic, **{"source-profile": "other"})
+    assert "does not fit profile other: It is CSV, and the profile is of XLSX." in other
+    back = compare(vic, **{"source-profile": "none such"})
+    assert "1 difference" in back, "what is not configured is not chosen"
+
+
+def test_profiles_of_other_entities_are_not_offered_nor_taken(database: Database, tmp_path: Path) -> None:
+    file = tmp_path / "profiles.toml"
+    shop = '[profiles.shop]\nname = "Shop"\nentity = "Durban Trading"\nform = "csv"\nunit = "minor"\n'
+    file.write_text(shop + shop.replace(".shop", ".cape").replace("Durban", "Cape"))
+    configure(file)
+    limited("vic", "Durban Trading")
+    vic = browser_of("vic")
+    drop(vic, HEAD + "A,1250,ZAR\n", HEAD + "A,12.50,ZAR\n")
+    work()
+    offered = vic.get("/compare/").content.decode()
+    assert 'value="shop"' in offered and "cape" not in offered
+    vic.post("/compare/columns/", {"way": "read", "source-profile": "cape"})
+    work()
+    assert Comparison.objects.get().files["source"]["profile"] == ""
+
+
+def test_a_total_that_is_off_refuses_the_comparison_and_may_be_only_told(database: Database) -> None:
+    """Of a short file before it is compared; of a long one, of which the first lines are shown, then."""
+    vic = browser_of("vic")
+    for lines, instead in ((1, ""), (9, "Not carried out. ")):
+        rows = "".join(f"{number},1,ZAR\n" for number in range(lines))
+        drop(vic, HEAD + rows + "Total,12,\n", HEAD + rows)
+        work()
+        refused = compare(vic)
+        off = (
+            f"{instead}Line {lines + 2} of shop.csv (Total) says 12.00 ZAR, and its lines come to {lines}.00."
+        )
+        assert off in refused and "say so under “Totals in the file”" in refused
+        assert Comparison.objects.get().state == "read", "nothing is reported of it"
+        assert 'name="source-totals"' in vic.get("/compare/").content.decode()
+        assert "Explained; nothing differs" in compare(vic, **{"source-totals": "told"})
+
+
+def test_how_files_were_read_is_kept_as_a_profile_that_two_people_agree_to(
+    database: Database, tmp_path: Path
+) -> None:
+    """The section stands on the page; who administers sees what would change, and proposes that."""
+    files = (
+        f"Title\n{HEAD.replace(',', ';')}A;1.234,50;ZAR\nB;5,5;ZAR\n",
+        workbook([HEADER, ["A", 1234.5, "ZAR", "1/12/2026"], ["B", 5.5, "ZAR", "13/12/2026"]]),
+    )
+    for name in ("ada", "vic"):
+        drop(browser_of(name), *files, name="2026 Books.xlsx")
+    work()
+    ada, vic = browser_of("ada"), browser_of("vic")
+    texts = [html.unescape(one) for one in sections(ada)]
+    assert texts == [
+        '[profiles.shop]\nname = "shop"\nform = "csv"\nencoding = "utf-8"\nseparator = ";"\nheader = 2\n'
+        'decimal = "comma"\n\n[profiles.shop.columns]\nreference = "reference"\namount = "amount"\n'
+        'currency = "currency"\n',
+        '[profiles.2026-books]\nname = "2026-books"\nform = "xlsx"\nheader = 1\nsheet = "Orders"\n'
+        'days = "dmy"\n\n[profiles.2026-books.columns]\nreference = "reference"\namount = "amount"\n'
+        'currency = "currency"\ndate = "date"\n',
+    ]
+    assert sections(vic) and "An administrator proposes it" in page(vic)
+    vic.post("/compare/forget/")
+    said = {"text": texts[0], "command_id": str(uuid.uuid4()), "step": "read"}
+    shown = ada.post("/approvals/rules/", said).content.decode()
+    digest = re.search(r'name="digest" value="(\w+)"', shown)
+    assert "+ profile shop" in shown or ("profile shop" in shown and digest is not None)
+    assert digest is not None
+    proposed = said | {"step": "propose", "digest": digest[1], "reason": "Every month the same"}
+    assert ada.post("/approvals/rules/", proposed).status_code == 302 or Proposal.objects.exists()
+    assert not Profile.objects.exists()
+    person("bob")
+    proposals.approve(Proposal.objects.get().uid, actor="bob", reason="")
+    assert compare(ada, **{"source-profile": "shop"}) and Profile.objects.get().name == "shop"
+    assert "by profile shop" in page(ada)
+    assert html.unescape(sections(ada)[0]) == texts[0]
+
+
+def sections(client: Client) -> list[str]:
+    return re.findall(
+        r'<textarea id="profile-\w+"[^>]*>(.*?)</textarea>',
+        client.get("/compare/").content.decode(),
+        re.DOTALL,
+    )

@@ -10,11 +10,13 @@ from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 from psycopg.errors import UndefinedTable
 
+from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from reconcile.histories.files import ENCODINGS
-from reconcile.statements import amounts, comparing, days, telling
+from reconcile.statements import amounts, comparing, days, rejecting, telling
 from reconcile.statements.columns import PARTS
 from reconcile.statements.keeping import STATED
+from reconcile.statements.profiles import choosing
 from reconcile.statements.reading import Statement
 from reconcile.statements.stating import How
 from reconcile.statements.telling import Compared
@@ -58,6 +60,19 @@ class Command(BaseCommand):
             parser.add_argument(f"--{side}-days", choices=days.ORDERS, default="")
             parser.add_argument(f"--{side}-sheet", default="", metavar="NAME", help="of a workbook")
             parser.add_argument(f"--{side}-unit", choices=["minor"], default="", help="amounts in cents")
+            parser.add_argument(
+                f"--{side}-totals", choices=["told"], default="", help="a total that is off is only told"
+            )
+            parser.add_argument(f"--{side}-profile", default="", metavar="NAME", help="how its source writes")
+        parser.add_argument(
+            "--profile", default="", metavar="NAME", help="of both files, where they are alike"
+        )
+        parser.add_argument(
+            "--rejects",
+            type=Path,
+            metavar="FILE",
+            help="write the unreadable lines there: .csv, .xlsx or .json",
+        )
         parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -82,9 +97,13 @@ class Command(BaseCommand):
             sys.exit(NOTHING_FOUND if clean else FOUND)
 
     def _compare(self, options: dict[str, Any]) -> bool:
+        rejects: Path | None = options["rejects"]
+        form = rejecting.target(rejects) if rejects else None
         source, destination = (Statement.opened(options[side], _how(side, options)) for side in SIDES)
         with comparing.compared(source, destination) as (tie, sums, differences):
             done = Compared(source, destination, tie, sums)
+            if rejects and form:
+                rejecting.write(rejects, form, done, author="compare", as_of=database_now())
             if options["json"]:
                 pieces, ending = telling.document(telling.head(done), telling.told(done, differences)), ""
             else:
@@ -99,8 +118,10 @@ class Command(BaseCommand):
 
 
 def _how(side: str, options: dict[str, Any]) -> How:
-    stated = {what: options[f"{side}_{what}"] for what in STATED}
-    return How(side, options[f"{side}_columns"], **stated)
+    stated = {what: options[f"{side}_{what}"] for what in STATED if what != "profile"}
+    profile = options[f"{side}_profile"] or options["profile"]
+    said = choosing.known(profile) if profile else None
+    return choosing.how(side, options[f"{side}_columns"], profile=profile, said=said, **stated)
 
 
 def _columns(text: str) -> dict[str, str]:

@@ -54,11 +54,12 @@ def _rows(file: File, encoding: str, separator: str, *, first_line: int) -> Iter
 def _header(head: Sequence[str], file: File) -> tuple[str, int, int, list[str]]:
     """Find the header by the one separator that makes columns of it; FileRefused where none or two do."""
     found = []
-    for separator in SEPARATORS:
+    stated = file.how.header
+    for separator in file.how.separator or SEPARATORS:
         reader = csv.reader(head, delimiter=separator)
         begun = 1
         for cells in reader:
-            if columns.is_header(cells, file.how.named):
+            if stated in (0, begun) and columns.is_header(cells, file.how.named):
                 found.append((separator, begun, reader.line_num + 1, cells))
                 break
             begun = reader.line_num + 1
@@ -68,12 +69,18 @@ def _header(head: Sequence[str], file: File) -> tuple[str, int, int, list[str]]:
             f"The header of {file.name} can be taken apart by {by}. Export it with another separator."
         )
     if not found:
-        raise headers.untold(file.name, file.how, _likely(head))
+        raise headers.untold(file.name, file.how, _likely(head, file))
     return found[0]
 
 
-def _likely(head: Sequence[str]) -> list[str]:
-    """Return what is most like a header: the first of the most lines that one separator makes alike."""
+def _likely(head: Sequence[str], file: File) -> list[str]:
+    """Return what is most like a header: the first of the most lines that one separator makes alike.
+
+    Where a profile says its line, that one.
+    """
+    if file.how.header:
+        line = head[file.how.header - 1 : file.how.header]
+        return next(csv.reader(line, delimiter=file.how.separator or ","), [])
     by_separator = (
         headers.likely([cells for cells in csv.reader(head, delimiter=separator) if cells])
         for separator in SEPARATORS

@@ -12,6 +12,10 @@ HEADER_WITHIN = 40
 
 def untold(name: str, how: How, likely: Sequence[str]) -> HeaderUntold:
     """Say that no row is a header, and what is most like one."""
+    if how.header:
+        missing = [f"“{one}”" for one in how.named.values() if one not in [cell.strip() for cell in likely]]
+        lacks = f"there is no {', '.join(missing)} there" if missing and likely else "that is no header"
+        return HeaderUntold(f"Line {how.header} has: {columns.shown(likely) or 'nothing'}; {lacks}.", likely)
     options = f"Name the columns: {how.option('columns')} reference=…,amount=…,currency=…."
     name_them = "Choose the columns." if how.on_page else options
     return HeaderUntold(

@@ -124,9 +124,11 @@ def look(file: File) -> Layout:
 def _header(file: File, first: Sequence[tuple[int, list[Cell]]]) -> tuple[int, list[str]]:
     rows = [(number, [typed.shown(cell) for cell in cells]) for number, cells in first]
     for number, cells in rows:
-        if columns.is_header(cells, file.how.named):
+        if file.how.header in (0, number) and columns.is_header(cells, file.how.named):
             return number, cells
-    raise headers.untold(file.name, file.how, headers.likely([cells for _, cells in rows])[1])
+    stated = [cells for number, cells in rows if number == file.how.header]
+    likely = stated[0] if stated else headers.likely([cells for _, cells in rows])[1]
+    raise headers.untold(file.name, file.how, [] if file.how.header and not stated else likely)
 
 
 def _rows(file: File, found: Columns, notes: list[str], *, above: int) -> Iterator[Row]:
