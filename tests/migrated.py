@@ -21,6 +21,7 @@ MADE_OF = (
     "ledger/rules/*.py",
     "*/models*/**/*.py",
     "config/*.py",
+    "tests/databases.py",
     "*.lock",
 )
 KEPT = "tieout-migrated-"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from ledger import actions
 from ledger.models import Case, Destination, Operation, OperationType, Pause, Webhook
@@ -47,6 +47,23 @@ UNNAMED = """() => [...document.querySelectorAll("table.cards:not(.queue)")].fla
         place && cell.innerText && cell.colSpan === 1 && (cell.dataset.label ?? "") !== names[place]
     ).map((cell) => `${cell.dataset.label}: ${cell.innerText}`));
 })"""
+
+# A third of its time axe reads the words of colours, each of a page's few some hundred times.
+REMEMBERED = """() => {
+    const colour = axe.commons.color.Color, read = colour.prototype.parseString, known = new Map();
+    colour.prototype.parseString = function (words) {
+        if (!known.has(words)) known.set(words, read.call(new colour(0, 0, 0), words));
+        const {r, g, b, alpha} = known.get(words);
+        return Object.assign(this, {r, g, b, alpha});
+    };
+}"""
+SAID = """async (rules) => (await axe.run(rules)).violations.flatMap((rule) =>
+    rule.nodes.map((node) => [node.html, node.failureSummary]))"""
+PALE = """<html lang="en"><title>Pale</title><main style="background: #fff"><h1>Pale</h1>
+<p style="color: #999">one</p> <p style="color: rgb(0 0 0 / 40%)">two</p> <p style="color: #222">three</p>
+<div style="background: hsl(210 60% 45%)"><p style="color: #999">four</p> five</div>
+<div style="background: #888"><p style="background: rgb(255 255 255 / 50%); color: #555">six</p></div>
+<p style="opacity: 0.5; color: #222">seven</p> <p style="color: color(srgb 0.7 0.7 0.7)">eight</p></main>"""
 
 
 @pytest.fixture
@@ -208,6 +225,19 @@ def test_no_name_is_too_long_for_a_narrow_window(
     assert wrong == []
 
 
+def test_what_axe_remembers_of_colours_changes_nothing_that_it_finds(chromium: Browser) -> None:
+    said = []
+    for remembers in (False, True):
+        with chromium.new_page() as page:
+            page.set_content(PALE)
+            page.evaluate(AXE_SCRIPT)
+            if remembers:
+                page.evaluate(REMEMBERED)
+            said += [page.evaluate(SAID, COLOURS) for _ in range(2)]
+    assert len(said[0]) == 6
+    assert said == said[:1] * 4
+
+
 def looked_at(page: Page, name: str) -> list[str]:
     """Say what is wrong with a page in both widths and both schemes; only colours depend on the scheme."""
     lines = [f"no name of its column: {cell}" for cell in unnamed(page)]
@@ -230,6 +260,7 @@ def found(page: Page, rules: Mapping[str, object]) -> list[str]:
     # Half a megabyte, read once in a page and not once for each question.
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
+        page.evaluate(REMEMBERED)
     violations = page.evaluate("async (rules) => (await axe.run(rules)).violations", rules)
     return [f"{wrong['id']}: {wrong['nodes'][0]['html'][:200]}" for wrong in violations]
 
