@@ -29,9 +29,10 @@ class Unscheduled(Exception):
 
 
 def in_words(schedule: str) -> str:
-    """Say a schedule in words, with itself behind them: "At 06:15 every day (15 6 * * *)"; else as it is."""
+    """Say a schedule in words, with itself behind them: "At 06:15 every day (15 6 * * *)"; else as it is, as a file has it."""
+    cron = schedule.strip('"')
     try:
-        return f"{CronSim(schedule, datetime.now(UTC)).explain()} ({schedule})"
+        return f"{CronSim(cron, datetime.now(UTC)).explain()} ({cron})"
     except CronSimError:
         return schedule
 

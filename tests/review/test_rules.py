@@ -68,6 +68,19 @@ def test_what_was_shown_is_proposed_and_in_force_once_another_agrees(books: Book
     assert "Nothing would change" in said(sent("read"))
 
 
+def test_a_schedule_stands_in_words_old_and_new(books: Books) -> None:
+    was, then = "At 06:15 on Monday through Friday (15 6 * * 1-5)", "At 07:30 every day (30 7 * * *)"
+    Plan.objects.update(schedule="15 6 * * 1-5")
+    made = sent(
+        "propose",
+        text=(text := TEXT.replace("15 6 * * 1-5", "30 7 * * *")),
+        digest=digest(said(sent("read", text=text))),
+        reason="Later.",
+    )
+    shown = said(browser_of("bob").get(made["Location"]))
+    assert shown.index(was) < shown.index(then)
+
+
 def test_what_would_hold_nothing_is_said_in_words(books: Books) -> None:
     none = TEXT.replace('["finance@example.com"]', "[]")
     Plan.objects.update(recipients=["old@example.com"])
