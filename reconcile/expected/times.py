@@ -29,7 +29,7 @@ class Unscheduled(Exception):
 
 
 def in_words(schedule: str) -> str:
-    """Say a schedule in words, with itself behind them: "At 06:15 every day (15 6 * * *)"; else as it is, as a file has it."""
+    """Say a schedule in words, with itself behind them: "At 06:15 every day (15 6 * * *)"; else as it is."""
     cron = schedule.strip('"')
     try:
         return f"{CronSim(cron, datetime.now(UTC)).explain()} ({cron})"
