@@ -234,7 +234,7 @@ def test_what_axe_remembers_of_colours_changes_nothing_that_it_finds(chromium: B
             if remembers:
                 page.evaluate(REMEMBERED)
             said += [page.evaluate(SAID, COLOURS) for _ in range(2)]
-    assert len(said[0]) == 6
+    assert len(said[0]) == 7
     assert said == said[:1] * 4
 
 
