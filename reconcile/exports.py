@@ -52,7 +52,7 @@ def table(run: Run, *, author: str, now: datetime) -> Table:
             "open": rows.filter(is_open=True).count(),
             **dict(provenance.lines(provenance.of(run, author=author, now=now))),
         },
-        figures=dict(_tie_out(reports.tie_out(run, waived), run.tie["currencies"])),
+        figures=dict(tie_lines(reports.tie_out(run, waived), run.tie["currencies"])),
     )
     by = {finding.pk: waiver for finding, waiver in waived}
     found = (_row(run, finding, by.get(finding.pk)) for finding in rows.iterator(ROWS))
@@ -75,7 +75,7 @@ def document(run: Run, *, author: str, now: datetime) -> Iterator[str]:
     return tables.joined(head, map(reports.finding_shown, found))
 
 
-def _tie_out(tie: Mapping[str, Any], currencies: Iterable[str]) -> Iterator[tuple[str, object]]:
+def tie_lines(tie: Mapping[str, Any], currencies: Iterable[str]) -> Iterator[tuple[str, object]]:
     """Yield the tie-out as names and figures: "tie-out ZAR matched, ledger", 1340.00."""
     for currency in currencies:
         name = f"tie-out {currency or 'without amount'}"

@@ -100,7 +100,7 @@ def lately() -> list[Answered]:
         for row in rows.order_by("-decided_at")[:LATELY]
         if row.decided_at is not None
     ]
-    signed = SignOff.objects.filter(decided_at__isnull=False).select_related("plan")
+    signed = SignOff.objects.filter(decided_at__isnull=False).select_related("plan", "period")
     found += [
         Answered(
             one.decided_at,

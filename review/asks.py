@@ -77,6 +77,6 @@ def _of_rules(now: datetime, most: int) -> _Found:
 
 
 def _of_signatures(now: datetime, most: int) -> _Found:
-    for one in SignOff.objects.waiting(now).select_related("plan").due_first()[:most]:
+    for one in SignOff.objects.waiting(now).select_related("plan", "period").due_first()[:most]:
         address = reverse("signature", args=[one.uid])
         yield one, signing_off.named(one), address, f"{one.maker} asks {signing_off.asks(one)}"

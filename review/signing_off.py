@@ -7,13 +7,15 @@ from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.urls import reverse
 
 from ledger.rules import actors
 from ledger.rules.approvals import Answer
 from ledger.rules.errors import Malformed
-from reconcile import provenance
+from reconcile import provenance, reports
 from reconcile.differences import waivers
 from reconcile.models import Run, SignOff
+from reconcile.periods import leaves as closing
 from reconcile.signing import actions, freezing, leaves
 from reconcile.signing.models import Way
 from review import access, approvers, asked, wording
@@ -41,7 +43,8 @@ class Step:
 class Signature:
     """What a run's page says of its signature, to one person."""
 
-    run: Run
+    run: Run | None
+    """None of a period that no run has reported yet."""
     person: User
     now: datetime
 
@@ -58,15 +61,16 @@ class Signature:
     @cached_property
     def closed(self) -> str:
         """Say why this person does not prepare it; empty where they may."""
+        assert self.run is not None  # a run's own page
         return access.why_not(self.person, "prepare") or leaves.why_not_prepared(self.run, self.standing)
 
     @property
     def steps(self) -> Iterator[Step]:
         """Say who ran, prepared and signed it."""
         one = self.standing
-        yield Step(
-            "completed", "completed", f"Run by {wording.who(self.run.actor)}", stamp(self.run.started_at)
-        )
+        if self.run is not None:
+            who, at = wording.who(self.run.actor), stamp(self.run.started_at)
+            yield Step("completed", "completed", f"Run by {who}", at)
         if one is None:
             yield Step("pending", "pending", "Prepared by: nobody yet", "")
             yield Step(
@@ -132,7 +136,22 @@ def past(one: SignOff) -> tuple[str, str, str]:
 
 def named(one: SignOff) -> str:
     """Name what is to be signed."""
-    return f"Run {one.run_id} · {one.plan.name}"
+    what = f"Run {one.run_id}" if one.period is None else one.period.title
+    return f"{what} · {one.plan.name}"
+
+
+def page(one: SignOff) -> str:
+    """Return the address of what is signed: its run, or its period."""
+    if one.period is not None:
+        return reverse("period", args=[one.period.uid])
+    return reverse("run", args=[one.run.uid])
+
+
+def headline(one: SignOff) -> str:
+    """Say what it came to: a period as of its cut-off."""
+    if one.period is not None:
+        return str(one.run.period_report.document["headline"])
+    return reports.headline(one.run, reports.Open.stored(one.run))
 
 
 def asks(one: SignOff) -> str:
@@ -159,7 +178,7 @@ def request(one: SignOff, person: User, now: datetime, *, full: bool = True) -> 
 
 def _closed(one: SignOff, person: User) -> str:
     why = approvers.why_not(actions.asked_by(one), person)
-    return why or (leaves.why_unsignable(one.run) if one.way == Way.SIGN else "")
+    return why or closing.why_not_answered(one)
 
 
 def ended(one: SignOff, now: datetime) -> str:

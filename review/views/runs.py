@@ -18,7 +18,7 @@ from ledger.rules.errors import TieoutError
 from reconcile import asking, exports, leasing, reports
 from reconcile.models import Finding, Plan, Run
 from reconcile.tables import Form
-from review import access, amounts, due_times, expected, mailed, wording
+from review import access, amounts, due_times, expected, mailed, periods, wording
 from review.access import people_only
 from review.forms import ReasonForm, taken
 from review.runs import Reading, stamp, window
@@ -143,6 +143,7 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
             "headline": reports.headline(run, reading.still),
             "settled": reports.settled(run),
             "signature": Signature(run, person(request), now),
+            "period": periods.of_run(run),
         }
     may_run = access.may(request.user, "reconcile")
     if run.state != Run.State.RUNNING:

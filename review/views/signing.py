@@ -12,7 +12,7 @@ from ledger.models import database_now
 from ledger.rules.errors import TieoutError
 from reconcile import reports
 from reconcile.models import Run, SignOff
-from reconcile.signing import leaves
+from reconcile.periods import leaves as closing
 from reconcile.signing.models import Way
 from review import access, signing_off
 from review.access import people_only
@@ -20,7 +20,7 @@ from review.forms import NoteForm, ReasonForm, SignatureForm, sent, taken, unsai
 from review.proving import to_prove
 from review.views.operation import SeeOther, person, words
 
-READ = ("run__plan__operation_type__destination", "plan", "of")
+READ = ("run__plan__operation_type__destination", "plan", "of", "period__plan")
 
 
 @people_only
@@ -74,14 +74,16 @@ def reopen(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
     sent = taken(request, act)
     if sent is None:
-        return SeeOther(reverse("run", args=[signed.run.uid]) + "#h-sign")
+        return SeeOther(signing_off.page(signed) + "#h-sign")
     form, refusal = sent
     shown = {
         "section": "runs",
         "signed": signed,
+        "name": signing_off.named(signed),
+        "page": signing_off.page(signed),
         "form": form,
         "refusal": refusal,
-        "why_not": access.why_not(request.user, "prepare") or leaves.why_not_reopened(signed),
+        "why_not": access.why_not(request.user, "prepare") or closing.why_not_reopened(signed),
     }
     return render(request, "review/run_reopen.html", shown)
 
@@ -104,7 +106,8 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "section": "approvals",
         "now": now,
         "asked": signing_off.request(one, person(request), now),
-        "headline": reports.headline(one.run, reports.Open.stored(one.run)),
+        "headline": signing_off.headline(one),
+        "page": signing_off.page(one),
         "not_tested": signing_off.not_tested(one.run),
         "form": form,
         "refusal": refusal or unsaid(form, "reason"),

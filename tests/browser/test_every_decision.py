@@ -21,7 +21,7 @@ from review.urls import urlpatterns
 from tests.browser.conftest import Windows
 from tests.browser.flows.of_operations import OF_MANY, OF_OPERATIONS, OPERATION
 from tests.browser.flows.of_people import OF_PEOPLE, OF_RULES
-from tests.browser.flows.of_runs import OF_DIFFERENCES, OF_RUNS, OF_SIGNATURES, Scenery
+from tests.browser.flows.of_runs import OF_DIFFERENCES, OF_PERIODS, OF_RUNS, OF_SIGNATURES, Scenery
 from tests.browser.flows.rows import Row
 from tests.browser.hands import Hand, Keys
 from tests.databases import Clock
@@ -29,7 +29,7 @@ from tests.people import ROLES, person
 from tests.review.test_every_door import DOORS
 from tests.sandboxes import Sandbox, running_sandbox
 
-ROWS = OF_OPERATIONS + OF_MANY + OF_PEOPLE + OF_RULES + OF_RUNS + OF_DIFFERENCES + OF_SIGNATURES
+ROWS = OF_OPERATIONS + OF_MANY + OF_PEOPLE + OF_RULES + OF_RUNS + OF_DIFFERENCES + OF_SIGNATURES + OF_PERIODS
 WAYS = {"mouse": (Hand, True), "keys": (Keys, True), "forms": (Hand, False)}
 HARMLESS = {
     "seen/": "a mark of one's own",

@@ -20,6 +20,7 @@ from tests.browser.test_looks import looked_at, unfold
 from tests.databases import Clock
 from tests.ledger.test_reversals import books as books
 from tests.people import limited, person
+from tests.reconcile import closing
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.review import test_every_door as doors
 from tests.review.signing import signed_in, with_app
@@ -97,6 +98,9 @@ LOOKED_AT = {
         "run-prepare": "runs/<uuid:uid>/prepare/",
         "signature": "approvals/signatures/<uuid:uid>/",
         "run-reopen": "approvals/signatures/<uuid:uid>/reopen/",
+        "periods": "periods/",
+        "period": "periods/<uuid:uid>/",
+        "period-prepare": "periods/<uuid:uid>/prepare/",
         "choose": f"{OPERATION}choose/",
         "refuse": f"{OPERATION}refuse/",
         "take-back": f"{OPERATION}take-back/",
@@ -291,6 +295,22 @@ def test_a_run_to_prepare_to_sign_and_to_open_again(clock: Clock, windows: Windo
     look.at("signature", "bob", signed, says="What was signed, as it was then")
     look.at("run-signed", "bob", f"/runs/{Run.objects.latest('pk').uid}/", says="Signed by bob")
     look.at("run-reopen", "bob", f"{signed}reopen/", says="Ask to open run")
+    assert look.wrong == []
+
+
+def test_a_period_as_of_its_cut_off_to_prepare_and_signed(
+    clock: Clock, windows: Windows, tmp_path: Path
+) -> None:
+    for name in ("ann", "bob"):
+        person(name)
+    period, look = closing.january(clock, tmp_path), Looker(windows)
+    look.at("period", "ann", f"/periods/{period.uid}/", says="Open at the cut-off")
+    look.at("period-prepare", "ann", f"/periods/{period.uid}/prepare/", says="Prepare January 2027")
+    one = closing.prepared(period)
+    look.at("period-to-sign", "bob", f"/approvals/signatures/{one.uid}/", says="Sign it")
+    closing.sign(one)
+    look.at("period-signed", "bob", f"/periods/{period.uid}/", says="Signed by bob")
+    look.at("periods", "bob", "/periods/", says="prepared by ann, signed by bob")
     assert look.wrong == []
 
 

@@ -13,7 +13,7 @@ Each by the actions, and by SQL past them.
 """
 
 import uuid
-from datetime import date, datetime
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,16 +34,11 @@ from reconcile.signing import freezing
 from tests.databases import Clock, Database
 from tests.people import person
 from tests.reconcile.books import HELD, Books, key_of, record
-from tests.reconcile.signatures import seen
+from tests.reconcile.closing import at, prepared, sign, signed
 from tests.reconcile.test_signing import at_once, of_days
 
 REFUSED = (IntegrityError, InternalError)
 JANUARY, FEBRUARY = date(2027, 1, 1), date(2027, 2, 1)
-
-
-def at(text: str) -> datetime:
-    """An instant in South Africa."""
-    return datetime.fromisoformat(f"{text}+02:00")
 
 
 @pytest.fixture
@@ -70,21 +65,6 @@ def listed(clock: Clock, tmp_path: Path) -> Books:
 def january(books: Books) -> Period:
     of_days(books, JANUARY, date(2027, 1, 31))
     return Period.objects.select_related("plan").get(first_day=JANUARY)
-
-
-def prepared(period: Period, actor: str = "ann") -> SignOff:
-    return actions.prepare(period, actor=actor, note="", command_id=uuid.uuid4())
-
-
-def sign(one: SignOff, actor: str = "bob") -> None:
-    signing.approve(one.uid, actor=actor, reason="", seen=seen(one.run))
-
-
-def signed(period: Period) -> SignOff:
-    one = prepared(period)
-    sign(one)
-    one.refresh_from_db()
-    return one
 
 
 def test_the_first_item_of_a_month_makes_its_period_once(listed: Books, clock: Clock) -> None:

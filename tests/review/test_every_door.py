@@ -62,7 +62,7 @@ from tests.databases import Clock
 from tests.ledger.test_outbox import deliver, done
 from tests.people import ROLES, audits, browser_of, limited, person
 from tests.receivers import hooked, receiving
-from tests.reconcile import signatures
+from tests.reconcile import closing, signatures
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.test_histories import MONDAY, here, written
 from tests.review.test_entities import CAPE, DURBAN, billed
@@ -484,6 +484,14 @@ def signed(place: Place, name: str, end: str = "/reopen/") -> tuple[str, Form]:
     return address + end, {}
 
 
+def month(place: Place, name: str, end: str = "/") -> tuple[str, Form]:
+    """The one that is over, with its report; nobody has prepared it."""
+    known = Plan.objects.filter(name="invoices").select_related("operation_type__destination").first()
+    books = Books(known) if known is not None else Books.configured(place.folder)
+    period = closing.last_month(books)
+    return f"/periods/{period.uid}{end}", {"after": str(Run.objects.latest("pk").pk)}
+
+
 @dataclass(frozen=True)
 class Door:
     """One address: who may POST there, nobody where it takes none, and whether it can be read."""
@@ -583,6 +591,15 @@ DOORS: dict[str, Door] = {
     "runs/<uuid:uid>.csv": Door(lambda place, name: run(place, name, ".csv")),
     "runs/<uuid:uid>.xlsx": Door(lambda place, name: run(place, name, ".xlsx")),
     "runs/<uuid:uid>.json": Door(lambda place, name: run(place, name, ".json")),
+    "periods/": at("/periods/"),
+    "periods/<uuid:uid>/": Door(month),
+    "periods/<uuid:uid>/run/": Door(
+        lambda place, name: month(place, name, "/run/"), may=("ann", "bob", "ada"), shows=False
+    ),
+    "periods/<uuid:uid>/prepare/": Door(lambda place, name: month(place, name, "/prepare/"), may=DECIDE),
+    "periods/<uuid:uid>.csv": Door(lambda place, name: month(place, name, ".csv")),
+    "periods/<uuid:uid>.xlsx": Door(lambda place, name: month(place, name, ".xlsx")),
+    "periods/<uuid:uid>.json": Door(lambda place, name: month(place, name, ".json")),
     OPERATION: Door(lambda place, name: (f"/operations/{silent(place, name)[0].uid}/", {})),
     f"{OPERATION}evidence/": Door(by("evidence", silent)),
     f"{OPERATION}evidence.json": Door(

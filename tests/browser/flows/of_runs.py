@@ -26,7 +26,7 @@ from tests.browser.flows.rows import (
 )
 from tests.browser.hands import Hand
 from tests.people import person
-from tests.reconcile import signatures
+from tests.reconcile import closing, signatures
 from tests.reconcile.books import Books, key_of
 from tests.review.test_every_door import Form, Place
 from tests.sandboxes import Sandbox
@@ -132,6 +132,12 @@ def reopening(place: Place, name: str) -> tuple[str, Form]:
     return f"/approvals/signatures/{made.uid}/", {"order": f"Run {one.run_id} "}
 
 
+def month(place: Place, name: str) -> tuple[str, Form]:
+    """The one that is over, with its report; nobody has prepared it."""
+    assert isinstance(place, Scenery)
+    return f"/periods/{closing.last_month(place.books).uid}/", {}
+
+
 def match(hand: Hand, form: Form) -> None:
     hand.click("Match by hand")
     hand.click(re.compile(form["number"]))
@@ -193,6 +199,30 @@ OF_RUNS = (
     ),
 )
 
+
+OF_PERIODS = (
+    Row(
+        "run a period's days",
+        "periods/<uuid:uid>/run/",
+        "ann",
+        pressed("Run its days"),
+        "Running",
+        "run_asked",
+        "Asked for under Runs.",
+        begins=itself,
+        made=month,
+    ),
+    Row(
+        "prepare a period",
+        "periods/<uuid:uid>/prepare/",
+        "ann",
+        written("Prepare it", "Note, kept with the signature", "Prepare it"),
+        "Prepared. It waits",
+        "prepared",
+        begins=itself,
+        made=month,
+    ),
+)
 
 SIGNED = "approvals/signatures/<uuid:uid>/"
 OF_SIGNATURES = (
