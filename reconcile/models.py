@@ -17,6 +17,7 @@ from ledger.rules.states import Standing
 from ledger.sight import Seen, Sight
 from reconcile.classes import ItemClass
 from reconcile.differences.models import Decision as Decision
+from reconcile.differences.remarks import Remark as Remark
 from reconcile.displaying import Display as Display
 from reconcile.expected import times
 from reconcile.expected.models import ExpectedRun as ExpectedRun

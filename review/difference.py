@@ -13,9 +13,9 @@ from ledger import sight
 from ledger.models import Event
 from reconcile.carrying import ABSENT
 from reconcile.classes import ItemClass
-from reconcile.differences import actions, leaves, matching
+from reconcile.differences import actions, leaves, matching, remarking
 from reconcile.differences.models import Decision, Way
-from reconcile.models import Finding
+from reconcile.models import Finding, Remark
 from review import access, amounts, approvers, asked, beside, opening, trail, wording
 from review.instants import instant, zone
 from review.runs import Difference
@@ -215,6 +215,11 @@ class Page:
     def until(self) -> str:
         """The day that a waiver is first offered to end on."""
         return f"{(self.now + WAIVED_FOR).astimezone(zone()):%Y-%m-%d}"
+
+    @cached_property
+    def remarks(self) -> list[Remark]:
+        """What was written about it, the latest first."""
+        return list(remarking.about(self.finding)[:20])
 
     @property
     def trail(self) -> list[trail.Line]:

@@ -106,6 +106,7 @@ _DID = {
     "difference_closed": "closed a difference.",
     "difference_taken_in": "took in what no operation carried.",
     "difference_matched": "matched a difference by hand.",
+    "difference_commented": "wrote about a difference:",
     "difference_ended": "ended what was decided about a difference.",
     "difference_approved": "approved what was asked about a difference.",
     "difference_refused": "refused what was asked about a difference.",

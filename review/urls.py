@@ -133,6 +133,8 @@ urlpatterns = [
     path("runs/reversed/", concerned.show, name="concerned"),
     *as_files("runs/reversed", concerned.table, "concerned", CSV, XLSX, JSON),
     path("runs/differences/", still_open.show, name="differences"),
+    *as_files("runs/differences", still_open.table, "differences", CSV, XLSX, JSON),
+    path("runs/differences/return/", still_open.take_back, name="differences-return"),
     *as_files("runs/differences/age", still_open.ages, "ageing", CSV, XLSX, JSON),
     path("runs/histories/", histories.index, name="histories"),
     path("runs/histories/<uuid:uid>/", histories.show, name="repeat"),

@@ -41,6 +41,7 @@ HARMLESS = {
     "views/": "deleted by the next click",
     "views/<uuid:uid>/delete/": "an address under a name, saved again from the page that it leads to",
     "bulk/freeze/": "a preview, which does nothing",
+    "runs/differences/return/": "owners and comments, which the next file or click changes",
     "compare/": "files of one's own, read and not kept",
     "compare/columns/": "files of one's own, read and not kept",
     "compare/example/": "files of one's own, read and not kept",

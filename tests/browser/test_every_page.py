@@ -28,6 +28,7 @@ from tests.review.test_concerned import MAILED, Mailed
 from tests.review.test_concerned import several as several
 from tests.review.test_entities import CAPE, billed
 from tests.review.test_every_door import DOORS, OPERATION, Place
+from tests.review.test_sent_out import Cells, filled, given, sent_out
 
 LOOKED_AT = {
     "test_looks": {
@@ -108,6 +109,7 @@ LOOKED_AT = {
         "app-remove": "accounts/app/remove/",
         "codes-make": "accounts/codes/make/",
         "reversed": "runs/reversed/",
+        "differences-return": "runs/differences/return/",
     },
 }
 """By test file and picture, the address that is looked at there."""
@@ -320,4 +322,31 @@ def test_whom_reversed_duplicates_concerned(several: Mailed, windows: Windows) -
     several.reversed("Thirty-nine Steps Bookshop and Stationers (Pty) Ltd", "", MAILED, amount="1240.00")
     look.at("reversed", "vic", "/runs/reversed/", says="2 customers, 2 operations")
     look.at("kept-and-reversed", "ann", f"/operations/{operation.uid}/", says="Kept and reversed")
+    assert look.wrong == []
+
+
+def test_a_spreadsheet_that_comes_back_without_script(clock: Clock, windows: Windows, tmp_path: Path) -> None:
+    """Read, shown row by row, and taken, by a form alone; then looked at with script."""
+    place, look = Place(clock, tmp_path), Looker(windows)
+    person("ann"), person("bob")
+    doors.found_extra(place)
+
+    def fill(rows: dict[str, Cells]) -> None:
+        given(rows[key_of("x0")], "bob", "Bob knows the branch.")
+        given(rows[key_of("x1")], "nora", "Nora does not decide.")
+
+    file = tmp_path / "open-differences.xlsx"
+    file.write_bytes(filled(sent_out(), fill))
+    for script in (True, False):
+        page = windows.of("ann", script=script)
+        page.goto("/runs/differences/")
+        page.get_by_role("link", name="take it back").click()
+        if script:
+            look.at_this("differences-return", page, says="Take a spreadsheet back")
+        page.get_by_label("The file that comes back").set_input_files(file)
+        page.get_by_role("button", name="See what would change").click()
+        if script:
+            look.at_this("differences-return-read", page, says="nora is neither")
+    page.get_by_role("button", name="Change 1 difference").click()
+    expect(page.locator("main")).to_contain_text("1 changed · 1 refused")
     assert look.wrong == []

@@ -32,12 +32,13 @@ from ledger.models import Delivery, Event, Operation, Pause, Team
 from ledger.rules.leaves import Action
 from reconcile import asking, tasks
 from reconcile.differences import actions as differences
+from reconcile.differences import sheets
 from reconcile.differences.models import Way
 from reconcile.models import Comparison, Finding, Plan, Repeat, Run, SignOff
 from reconcile.proposals.actions import propose_role
 from reconcile.signing import actions as signing
 from reconcile.statements import keeping
-from review import access_review, saved
+from review import access_review, saved, taking_back
 from review.access import (
     LOOKS_ONLY,
     NO_ADMINISTRATOR,
@@ -455,6 +456,17 @@ def extra(place: Place, name: str) -> tuple[str, Form]:
     return f"/runs/{one.run.uid}/differences/{one.pk}/", {"way": "close"}
 
 
+def sent_back(place: Place, name: str) -> tuple[str, Form]:
+    """A spreadsheet that this person has filled in, and whose changes were shown to them."""
+    one = found_extra(place)
+    case = one.case
+    assert case is not None
+    version = sheets.Version.of(one.pk, owner=case.assignee or case.owner, comment="", found=one.fingerprint)
+    wish = taking_back.Wish(2, one.pk, version.text, None, f"Seen {place.serial}.")
+    kept = taking_back.sealed([wish], person=person(name), checksum="0" * 64)
+    return "/runs/differences/return/", {"kept": kept}
+
+
 def extra_asked(place: Place, name: str) -> tuple[str, Form]:
     place.serial = max(place.serial, 4)
     said: dict[str, Any] = {"actor": person("ann").username, "reason": "Known.", "command_id": uuid.uuid4()}
@@ -575,6 +587,10 @@ DOORS: dict[str, Door] = {
     "compare.json": Door(lambda place, name: dropped(place, name, ".json", done=True)),
     "runs/": at("/runs/"),
     "runs/differences/": at("/runs/differences/"),
+    "runs/differences.csv": at("/runs/differences.csv"),
+    "runs/differences.xlsx": at("/runs/differences.xlsx"),
+    "runs/differences.json": at("/runs/differences.json"),
+    "runs/differences/return/": Door(sent_back, may=DECIDE, done=200),
     "runs/differences/age.csv": at("/runs/differences/age.csv"),
     "runs/differences/age.xlsx": at("/runs/differences/age.xlsx"),
     "runs/differences/age.json": at("/runs/differences/age.json"),
