@@ -8,10 +8,10 @@ from typing import Any
 
 from reconcile import findings, provenance, reports, reversals, tables, tie_sheets
 from reconcile.classes import ItemClass
-from reconcile.differences import waivers
+from reconcile.differences import sheets, waivers
 from reconcile.differences.models import Decision
 from reconcile.models import Finding, Run
-from reconcile.sums import amount_text, sides_of
+from reconcile.sums import SIDES, SOURCE, amount_text, sides_of
 from reconcile.tables import ROWS, About, Table
 
 COLUMNS = (
@@ -30,6 +30,9 @@ COLUMNS = (
     "due",
     "waived_by",
     "waived_until",
+    "source",
+    "ledger",
+    "destination",
 )
 
 
@@ -64,6 +67,7 @@ def table(run: Run, *, author: str, now: datetime) -> Table:
         chain(found, map(_reversed, run.reversed)),
         before=[sheet],
         words=lambda row: (ItemClass(str(row[0])).title(there), *row[1:]),
+        heads=reports.sides_named(run),
     )
 
 
@@ -111,6 +115,7 @@ def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
         "",
         False,
         *[""] * 4,
+        *[None] * 3,
     )
 
 
@@ -132,4 +137,5 @@ def _row(run: Run, finding: Finding, waiver: Decision | None) -> tuple[object, .
         case.due_at if case else "",
         waiver.maker if waiver else "",
         waiver.until if waiver else "",
+        *(sheets.held(finding, side) for side in (SOURCE, *SIDES)),
     )

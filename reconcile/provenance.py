@@ -13,6 +13,7 @@ from ledger.rules.calls import ListCall
 from ledger.rules.digests import canonical
 from reconcile import pulling, untested
 from reconcile.classes import ItemClass
+from reconcile.configuration import showing
 from reconcile.models import Record, Run
 from reconcile.rules import declared
 from reconcile.sources import pulling as sources
@@ -61,8 +62,8 @@ def of(run: Run, *, author: str, now: datetime) -> dict[str, Any]:
     return {
         "plan": run.plan.name,
         "run": str(run.uid),
-        **{name: kept.get(name, NOT_KEPT) for name in names},
-        **({"source": kept.get("source", NOT_KEPT)} if run.has_source else {}),
+        **{name: _shown(kept.get(name, NOT_KEPT)) for name in names},
+        **({"source": _shown(kept.get("source", NOT_KEPT))} if run.has_source else {}),
         "window": {
             "from": _instant(run.window_from),
             "to": _instant(run.window_to),
@@ -101,6 +102,13 @@ def lines(told: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, obje
             yield f"{before}{name}", value
 
 
+def _shown(kept: Any) -> Any:
+    """Return what was kept of a question without the values of its query, which older runs have kept."""
+    if isinstance(kept, Mapping) and "question" in kept:
+        return {**kept, "question": showing.address(kept["question"])}
+    return kept
+
+
 def _asked(kind: OperationType) -> dict[str, Any]:
     """Return what is asked of the destination, as configured: no secret, for those stand in other lines."""
     call, there = kind.how.list, kind.destination
@@ -113,7 +121,7 @@ def _question(call: ListCall) -> str:
     """Say what is asked; a query is known by the digest alone: a text inside may be a secret by mistake."""
     if call.query:
         return A_QUERY
-    return f"{call.method} {call.path}" if call.path else "the newest export of its folder"
+    return f"{call.method} {showing.address(call.path)}" if call.path else "the newest export of its folder"
 
 
 def _source(run: Run) -> dict[str, Any]:

@@ -102,6 +102,8 @@ class Table:
     """Of a workbook alone: small tables before the rows."""
     words: Callable[[Sequence[object]], Sequence[object]] = tuple
     """Of a workbook alone: a row with names in place of keys."""
+    heads: Mapping[str, str] = field(default_factory=dict)
+    """Of a workbook alone: what some columns are called there."""
 
     def written(self, form: Form) -> Iterator[str] | Iterator[bytes]:
         """Yield it in one of its forms, part by part."""
@@ -109,7 +111,7 @@ class Table:
             case Form.CSV:
                 return self.csv()
             case Form.XLSX:
-                heads = [spoken(name) for name in self.columns]
+                heads = [self.heads.get(name) or spoken(name) for name in self.columns]
                 rows = map(self.words, self.rows)
                 return workbooks.written(self.about.report(), heads, rows, before=self.before)
             case Form.JSON:

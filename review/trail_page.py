@@ -9,6 +9,7 @@ from django.urls import reverse
 from ledger import audit, sight
 from ledger.models import Destination, Event, Operation, Seal, folded
 from ledger.rules import actors
+from reconcile.differences.remarks import WRITTEN
 from review import finding, trail, wording
 from review.trail_filter import Chosen
 
@@ -137,6 +138,8 @@ def besides(event: Event) -> tuple[str, str]:
     data = event.data
     if data.get("operation"):
         return "An operation", _url("operation", data["operation"])
+    if event.kind == WRITTEN:
+        return "A difference", reverse("difference", args=[data["run"], data["finding"]])
     for name, route, words in (
         ("pause", "pause", "A pause"),
         ("repeat", "repeat", "A run history"),

@@ -75,8 +75,11 @@ def shown(path: tuple[str, ...], value: object) -> str:
 
 
 def _without_secrets(value: object) -> object:
-    if not isinstance(value, str) or not _ADDRESS.match(value):
-        return value
+    return address(value) if isinstance(value, str) and _ADDRESS.match(value) else value
+
+
+def address(value: str) -> str:
+    """Return an address or a path without credentials, and without a query's values but for placeholders."""
     for pattern, instead in _IN_ADDRESS:
         value = pattern.sub(instead, value)
     return value

@@ -16,6 +16,8 @@ from review.views.files import TYPES
 
 MOST = 10 * 1024 * 1024
 """Bytes of a file that goes with a mail; what is larger is fetched from the run's page."""
+MOST_ROWS = 100_000
+"""Differences of a run whose file is not even made for a mail: it would be some twice as large."""
 TOO_LARGE = "The file is too large for a mail; the run's page has it."
 Attached = tuple[str, bytes, str]
 """A file's name, what it holds, and its type."""
@@ -32,6 +34,8 @@ def of(run: Run, address: str) -> Attached | None:
     if not all(_sees(reader, run) for reader in readers):
         return None
     with _as(readers[0]):
+        if run.findings.count() > MOST_ROWS:
+            raise OverflowError
         table = exports.table(run, author=readers[0].get_username(), now=database_now())
         content = b"".join(_bounded(table.written(Form.XLSX)))
     return f"run-{run.pk}-{run.plan.name}.xlsx", content, TYPES[Form.XLSX]

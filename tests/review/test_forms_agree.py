@@ -29,6 +29,7 @@ from django.db import connection
 from config.environment import ROOT
 from ledger.models import OperationType
 from ledger.rules.states import Outcome
+from reconcile import provenance
 from reconcile.classes import ItemClass
 from reconcile.exports import COLUMNS
 from reconcile.models import Finding, Plan, Run
@@ -232,7 +233,7 @@ def test_provenance_tells_of_the_run_and_not_of_what_was_configured_since(listed
     run, _ = listed.run()
     before = of_json(run)[1]
     kind = run.plan.operation_type
-    assert before["asked"]["question"] == "GET /invoices?updated_since={since}&limit=200"
+    assert before["asked"]["question"] == "GET /invoices?updated_since={since}&limit=…"
     assert re.fullmatch("[0-9a-f]{64}", before["asked"]["sha256"])
     assert datetime.fromisoformat(before["asked"]["since"]) == (run.window_from - timedelta(days=1)).replace(
         microsecond=0
@@ -315,3 +316,43 @@ def many(database: Database, one: Finding, more: int) -> None:
             " FROM reconcile_finding, generate_series(1, %s) AS n WHERE id = %s",
             [more, one.pk],
         )
+
+
+def test_no_value_of_a_query_is_shown_whatever_form_is_asked_for(listed: Books) -> None:
+    """Somebody may have put a secret into the path; what an older run has kept of it is not shown either."""
+    calls = listed.plan.operation_type.calls
+    calls["list"]["path"] = "/invoices?since={since}&key=hunter2;code=swordfish"
+    OperationType.objects.filter(pk=listed.plan.operation_type_id).update(calls=calls)
+    run, _ = Books(Plan.objects.select_related("operation_type__destination").get()).run()
+    asked = "GET /invoices?since={since}&key=…;code=…"
+    assert run.made_with["asked"]["question"] == asked
+    older = run.made_with | {"asked": run.made_with["asked"] | {"question": "GET /i?key=hunter2"}}
+    for kept in (run.made_with, older):
+        run.made_with = kept
+        told = json.dumps(provenance.of(run, author="vic", now=run.started_at), ensure_ascii=False)
+        assert "hunter2" not in told and "swordfish" not in told and "key=…" in told
+    for form in ("/", ".csv", ".json"):
+        answer = browser_of("vic").get(f"/runs/{run.uid}{form}")
+        text = (answer.getvalue() if answer.streaming else answer.content).decode()
+        assert "key=…" in text and "hunter2" not in text, form
+
+
+def test_each_side_of_a_difference_stands_in_its_row_under_the_sides_own_names(listed: Books) -> None:
+    run, _ = listed.run()
+    text = browser_of("vic").get(f"/runs/{run.uid}.csv").getvalue().decode("utf-8-sig")
+    rows = list(csv.DictReader(StringIO(text.partition("\r\n\r\n")[2], newline="")))
+    over = next(row for row in rows if row["class"] == "amount_over" and row["currency"] == "JPY")
+    assert (over["source"], over["ledger"], over["destination"]) == ("", "12345", "12400")
+    missing = next(row for row in rows if row["reference"] == key_of("407"))
+    assert (missing["ledger"], missing["destination"]) == ("380.00", "")
+    book = openpyxl.load_workbook(BytesIO(browser_of("vic").get(f"/runs/{run.uid}.xlsx").getvalue()))
+    heads, *_ = book["Rows"].iter_rows(values_only=True)
+    assert list(heads[-3:]) == ["Source", "Tieout", "Durban Books"]
+    for finding, row in zip(run.findings.order_by("pk"), rows, strict=True):
+        for side in ("ledger", "destination"):
+            held = sum(
+                Decimal(line[side]["amount"])
+                for line in finding.held or []
+                if line["currency"] == finding.currency and finding.currency
+            )
+            assert Decimal(row[side] or 0) == held, (row, side)

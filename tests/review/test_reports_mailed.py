@@ -255,7 +255,7 @@ def test_who_was_taken_out_of_the_plan_meanwhile_is_mailed_nothing(
     assert Message.objects.filter(state="waiting").values("address", "run").distinct().count() == 4
     Plan.objects.update(recipients=[stays, comes])
     sweep()
-    assert post.to == [stays.lower()] * 2
+    assert post.to == ["Stays@example.com"] * 2, "its mailbox as it is written"
     gone = Message.objects.filter(address=left).values_list("state", "words")
     assert list(gone) == [("dropped", "Their plan no longer names this address.")] * 2
 
@@ -301,3 +301,18 @@ def content(part: Letter) -> bytes:
     found = part.get_payload(decode=True)
     assert isinstance(found, bytes)
     return found
+
+
+def test_a_workbook_that_is_far_too_large_for_a_mail_is_not_even_made(
+    listed: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Plan.objects.update(attach=True)
+    reader = person("vic")
+    User.objects.filter(pk=reader.pk).update(email=TOLD)
+    run, _ = listed.run()
+    run.plan.refresh_from_db()
+    assert attaching.of(run, TOLD) is not None
+    monkeypatch.setattr(attaching, "MOST_ROWS", 0)
+    monkeypatch.setattr("review.notices.attaching.exports.table", None)
+    with pytest.raises(OverflowError):
+        attaching.of(run, TOLD)

@@ -136,7 +136,7 @@ def test_what_is_shown_row_by_row_is_done_once_and_the_same_file_again_changes_n
     page = plain(browser_of("vic").get(f"/runs/{first.run.uid}/differences/{first.pk}/").content.decode())
     assert "<b>ann</b> “Bob knows the branch.”" in page
     trail = plain(browser_of("vic").get("/trail/?by=people").content.decode())
-    assert "wrote about a difference:" in trail
+    assert "wrote about a difference:" in trail and f"/differences/{first.pk}/" in trail
 
 
 def test_a_remark_follows_its_difference_and_stands_in_the_next_spreadsheet(

@@ -20,7 +20,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from ledger.models import Destination, database_now
+from ledger.actions import assign
+from ledger.models import Case, Destination, Event, database_now
 from ledger.rules.states import Outcome
 from reconcile.differences import actions as deciding
 from reconcile.differences import ageing
@@ -215,6 +216,27 @@ def test_what_is_waived_counts_and_is_named(books: Books, clock: Clock) -> None:
     deciding.decide(one, Way.WAIVE, actor="ann", **said)
     assert ageing.read(database_now()).count == 1
     assert "Waived by ann until" in page()
+
+
+def test_an_expired_waiver_is_open_again_with_its_owner_and_ages_from_first_seen(
+    books: Books, clock: Clock
+) -> None:
+    HELD.pages = [[record(1, key=key_of("x1"))]]
+    _, (one,) = books.run()
+    person("ann"), person("bob")
+    one = Finding.objects.select_related(*deciding.READ).get(pk=one.pk)
+    assert one.case is not None
+    assign(one.case.uid, actor="bob", to="bob")
+    said: dict[str, Any] = {"reason": "Theirs.", "command_id": command_id(), "until": clock.now() + DAY}
+    deciding.decide(one, Way.WAIVE, actor="ann", **said)
+    clock.advance(9 * DAY)
+    deciding.sweep()
+    case = Case.objects.get(pk=one.case.pk)
+    assert case.closed_at is None and case.assignee == "bob" and not case.is_snoozed(database_now(), None)
+    ended = Event.objects.filter(kind="difference_ended").get()
+    assert (ended.actor, ended.reason) == ("policy", "Its time is over: it is open again.")
+    assert [cell.count for cell in ageing.read(database_now()).of("ZAR").cells] == [0, 0, 1, 0, 0]
+    assert "Waived by" not in page()
 
 
 def test_display_rates_are_named_with_their_day_and_source_and_what_has_none_is_said(
