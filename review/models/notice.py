@@ -33,6 +33,7 @@ class Notice(models.Model):
         ESCALATED = "escalated"
         OVERDUE = "overdue"
         ANSWERED = "answered"
+        RED = "red"
 
     person = models.ForeignKey(User, on_delete=models.CASCADE, related_name="notices", db_index=False)
     kind = models.CharField(max_length=10)
@@ -57,7 +58,7 @@ class Notice(models.Model):
             ),
             models.CheckConstraint(
                 name="notice_kind_known",
-                condition=Q(kind__in=["answered", "escalated", "given", "named", "overdue"]),
+                condition=Q(kind__in=["answered", "escalated", "given", "named", "overdue", "red"]),
             ),
         ]
         indexes = [
@@ -91,6 +92,8 @@ class Channel(models.Model):
     """`mail`, or `chat:` and the team's name."""
     pending = models.PositiveIntegerField(db_default=0)
     """How many items went to this team and are in no message yet; counted by the database with each event."""
+    red = models.PositiveIntegerField(db_default=0)
+    """How often what was due of this team's did not report, and is in no message yet; counted likewise."""
     spoke_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(db_default=0)
     failing_since = models.DateTimeField(null=True)

@@ -104,6 +104,16 @@ def _answered(notice: Notice) -> tuple[str, str, str]:
     return words, *_one(notice.event)
 
 
+def _red(notice: Notice) -> tuple[str, str, str]:
+    times = f", {wording.several(notice.count, 'time')} by now" if notice.count > 1 else ""
+    return f"{RED[notice.event.kind]}{times}:", notice.event.data["plan"], reverse("runs")
+
+
+RED = {
+    "run_not_started": "A reconciliation that was due has not started",
+    "run_incomplete": "A reconciliation that was due did not come to its end",
+    "run_late": "A reconciliation has not reported in time",
+}
 ANSWERED = {
     Answer.APPROVED: "{who} approved what you had asked:",
     Answer.REFUSED: "{who} refused what you had asked:",
@@ -116,6 +126,7 @@ _WORDS: Any = {
     Notice.Kind.ESCALATED: _escalated,
     Notice.Kind.OVERDUE: _overdue,
     Notice.Kind.ANSWERED: _answered,
+    Notice.Kind.RED: _red,
 }
 
 

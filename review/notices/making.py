@@ -111,7 +111,7 @@ def _chats(now: datetime) -> int:
     known = {one.name: one for one in Channel.objects.filter(name__in=teams)}
     for name in teams.keys() - known.keys():
         Channel.objects.get_or_create(name=name)
-    waiting = [one for one in known.values() if one.pending]
+    waiting = [one for one in known.values() if one.pending or one.red]
     said = (
         _apart(f"Chat of channel {one.pk}", partial(_speak, teams[one.name], one, now)) for one in waiting
     )
@@ -131,11 +131,16 @@ def _may_speak(team: Team, channel: Channel, now: datetime) -> bool:
 
 def _chat(channel: Channel) -> bool:
     with transaction.atomic():
-        ours = Channel.objects.filter(pk=channel.pk, pending=channel.pending)
-        if not ours.update(pending=F("pending") - channel.pending, spoke_at=TieoutNow()):
+        ours = Channel.objects.filter(pk=channel.pk, pending=channel.pending, red=channel.red)
+        told = {"pending": F("pending") - channel.pending, "red": F("red") - channel.red}
+        if not ours.update(**told, spoke_at=TieoutNow()):
             return False  # more has come: the next pass counts it
-        items = digest.figures(channel.pending, "item")
-        words = f"{items} passed on to {channel.team}, as nobody had answered in time"
-        lines = [(words, f"{reverse('queue')}?view=escalated&order=due")]
+        lines = []
+        if channel.pending:
+            items = digest.figures(channel.pending, "item")
+            words = f"{items} passed on to {channel.team}, as nobody had answered in time"
+            lines.append((words, f"{reverse('queue')}?view=escalated&order=due"))
+        if channel.red:
+            lines.append((f"{digest.figures(channel.red, 'reconciliation')} did not report", reverse("runs")))
         Message.objects.create(channel=channel, lines=lines)
     return True

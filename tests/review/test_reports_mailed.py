@@ -27,17 +27,19 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
+from ledger.models import Event, Team
 from ledger.rules.states import Outcome
 from reconcile import leasing, scheduling
 from reconcile.actions import start
 from reconcile.models import Plan, Run
 from reconcile.running import NotWhole, window
-from review.models import Channel, Message
+from review.models import Channel, Message, Notice
 from review.notices import attaching, making, outbox
 from tests.databases import Clock, Database
 from tests.mails import Post
 from tests.people import browser_of, limited, person
 from tests.processes import Spawn
+from tests.receivers import receiving
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.review.test_runs import plain
 from tests.workers import Worker, until
@@ -316,3 +318,33 @@ def test_a_workbook_that_is_far_too_large_for_a_mail_is_not_even_made(
     monkeypatch.setattr("review.notices.attaching.exports.table", None)
     with pytest.raises(OverflowError):
         attaching.of(run, TOLD)
+
+
+def test_what_did_not_start_stands_under_the_bell_and_in_the_teams_chat_once(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    friday = datetime(2026, 11, 27, 4, 15, tzinfo=UTC)
+    clock.set(friday - timedelta(hours=1))
+    Books.configured(tmp_path, performed_by="caller")
+    for name in ("ann", "ada", "vic", "nora"):
+        person(name)
+    limited("kim", "Cape Trading (Pty) Ltd")
+    with receiving() as chat:
+        monkeypatch.setenv("FINANCE_CHAT", chat.url)
+        Team.objects.create(name="finance", chat="env:FINANCE_CHAT", chat_kind="slack", allow_private=True)
+        sweep()
+        clock.set(friday + timedelta(days=3))
+        for _ in range(2):
+            scheduling.sweep()
+            sweep()
+        (told,) = [json.loads(one.body)["text"] for one in chat.got]
+    red = Event.objects.filter(kind="run_not_started").count()
+    assert red and told.startswith(f"{red} reconciliation{'s' * (red != 1)} did not report: http")
+    assert not any(word in told for word in (*CONFIDENTIAL, "invoices", "Durban"))
+    assert set(Notice.objects.values_list("person__username", flat=True)) == {"ann", "ada", "kim"}
+    shown = plain(browser_of("ann").get("/notices/").content.decode())
+    assert (
+        "A reconciliation that was due has not started" in shown and '<a href="/runs/">invoices</a>' in shown
+    )
+    for name in ("kim", "vic"):
+        assert "has not started" not in plain(browser_of(name).get("/notices/").content.decode()), name
