@@ -26,10 +26,6 @@ from tests import migrated
 
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_wal_size": "4GB"}
 END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
-CATALOGS = (
-    "SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace "
-    "AND relkind = 'r' AND NOT relisshared ORDER BY relname"
-)
 ENDING_S = 1
 SALT = b"of the tests"
 ROLES = (postgres.APP, postgres.OWNER, SUPERUSER)
@@ -124,7 +120,6 @@ class Template:
                 template.used(template.database(postgres.DATABASE)),
             ):
                 processes.migrate()
-                template.tidy()
 
         migrated.copied(folder, pg_bin=pg_bin, make=migrate)
         processes.gather()
@@ -153,16 +148,6 @@ class Template:
     def database(self, name: str) -> Database:
         """The database of this name in the test server, whether it is there or not."""
         return Database(name, *(postgres.url(self.folder, role=role, database=name) for role in ROLES))
-
-    def tidy(self) -> None:
-        """Leave the catalogs as small as they can be: each copy is paid for, and each first look into it.
-
-        The application's own tables stay as they are: what is known of their sizes chooses plans.
-        """
-        superuser = postgres.url(self.folder, role=SUPERUSER, database=postgres.DATABASE)
-        with closing(psycopg.connect(superuser, autocommit=True)) as connection:
-            for (table,) in connection.execute(CATALOGS).fetchall():
-                connection.execute(f"VACUUM (FULL, FREEZE, ANALYZE) pg_catalog.{table}".encode())
 
     def let_in_quickly(self) -> None:
         """Hash passwords once, not 4,096 times: each test signs in some ten times."""

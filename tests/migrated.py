@@ -21,7 +21,6 @@ MADE_OF = (
     "ledger/rules/*.py",
     "*/models*/**/*.py",
     "config/*.py",
-    "tests/databases.py",
     "*.lock",
 )
 KEPT = "tieout-migrated-"
