@@ -25,7 +25,9 @@ from reconcile.expected.times import UNKNOWN_ZONE as UNKNOWN_ZONE
 from reconcile.histories.models import History as History
 from reconcile.histories.models import PastRun as PastRun
 from reconcile.histories.models import Repeat as Repeat
+from reconcile.periods.models import LateItem as LateItem
 from reconcile.periods.models import Period as Period
+from reconcile.periods.models import PeriodLine as PeriodLine
 from reconcile.periods.models import PeriodReport as PeriodReport
 from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal

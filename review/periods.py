@@ -3,22 +3,38 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from django.contrib.auth.models import User
+from django.db.models import Case, Count, DecimalField, F, Sum, Value, When
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Abs, Coalesce, NullIf
 
 from ledger.rules import actors
 from ledger.rules.approvals import Answer
 from reconcile.classes import ItemClass
-from reconcile.models import ExpectedRun, Period, PeriodReport, Run, SignOff
-from reconcile.periods import actions, leaves
+from reconcile.models import ExpectedRun, LateItem, Period, PeriodReport, Run, SignOff
+from reconcile.periods import actions, drifting, leaves
 from reconcile.sums import SOURCE
 from review import access, amounts, signing_off, tie_out, wording
 from review.instants import instant
 from review.runs import stamp
 from review.wording import Badge
 
+DRIFT = Case(
+    When(kind=LateItem.CHANGED, was_currency=F("currency"), then=Abs(F("amount") - F("was_amount"))),
+    default=Abs(Coalesce(F("amount"), F("was_amount"))),
+    output_field=DecimalField(),
+)
+"""By how much a record differs from what was signed, in its currency of now."""
+SAID = {
+    LateItem.NEW: "was not there",
+    LateItem.CHANGED: "has another amount",
+    LateItem.VOIDED: "was voided",
+    LateItem.AGAIN: "stands again",
+    LateItem.MOVED: "bears another date",
+    LateItem.GONE: "is gone",
+}
 SHOWN = 200
 """Differences that stand on the page of a period; all of them in its files."""
 OPEN, PREPARED, SIGNED = (
@@ -81,6 +97,23 @@ class Item:
     icon: str
     amount: str
     why: str
+
+
+@dataclass(frozen=True)
+class Late:
+    """What of a signed period is otherwise now."""
+
+    item: LateItem
+    what: str
+    was: str
+    now: str
+
+    @classmethod
+    def of(cls, one: LateItem) -> Self:
+        """Read one."""
+        was = amounts.whole(one.was_amount, one.was_currency) if one.was_amount is not None else "–"
+        now = amounts.whole(one.amount, one.currency) if one.amount is not None else "–"
+        return cls(one, SAID[one.kind], was, now)
 
 
 @dataclass(frozen=True)
@@ -226,6 +259,28 @@ class Reading:
     def carried_in(self) -> dict[str, Any] | None:
         """What the period before left open."""
         return self.report.document["carried_in"] if self.report else None
+
+    @cached_property
+    def drift(self) -> list[Late]:
+        """What is no longer as it was signed, the first of it."""
+        rows = drifting.living(self.period).select_related("into", "report__period", "found_in")
+        return [Late.of(one) for one in rows[:SHOWN]]
+
+    @cached_property
+    def drifted(self) -> str:
+        """Say how much of what was signed is otherwise now, in each currency; empty where nothing is."""
+        money = Coalesce(NullIf(F("currency"), Value("")), F("was_currency"))
+        held = drifting.living(self.period).annotate(money=money).order_by("money").values_list("money")
+        found = list(held.annotate(number=Count("pk"), sum=Sum(DRIFT)))
+        count = sum(number for _, number, _ in found)
+        sums = [amounts.whole(amount, currency) for currency, _, amount in found if currency and amount]
+        return f"{count} item{'s' * (count != 1)}, {', '.join(sums)}".rstrip(", ") if count else ""
+
+    @cached_property
+    def late(self) -> list[Late]:
+        """What was found of signed periods since, and belongs here."""
+        rows = LateItem.objects.living().filter(into=self.period).order_by("name", "pk")
+        return [Late.of(one) for one in rows.select_related("into", "report__period", "found_in")[:SHOWN]]
 
     @cached_property
     def neighbours(self) -> tuple[Period | None, Period | None]:

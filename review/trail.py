@@ -126,6 +126,7 @@ _DID = {
     "reopening_voided": "ended a request to open a signed run{name}.",
     "reopening_lapsed": "let a request to open a signed run lapse{name}.",
     "signature_ended": "opened a signed run again{name}.",
+    "period_drifted": "found what was signed otherwise{name}.",
     "revealed": "looked at a hidden field{path}.",
     "bulk_asked": "asked a second person for it.",
     "bulk_started": "confirmed it.",

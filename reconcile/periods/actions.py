@@ -12,10 +12,11 @@ from ledger.actions.changing import given, once
 from ledger.rules.errors import Conflict, NotNow
 from reconcile.expected.actions import foresee
 from reconcile.expected.times import Unscheduled
-from reconcile.models import Period, PeriodReport, Plan, Run, SignOff
-from reconcile.periods import leaves, months, reporting
+from reconcile.models import LateItem, Period, PeriodReport, Plan, Run, SignOff
+from reconcile.periods import drifting, leaves, months, reporting
 from reconcile.signing import actions as signing
 from reconcile.signing.models import Way
+from reconcile.sums import amount_text
 
 # In which months of the plan's zone anything of a run's window lies, on whichever side.
 WITH_ITEMS = """
@@ -34,15 +35,20 @@ def follow(run: Run) -> None:
     The run is at work, holds its lease in this transaction, and its lines are staged and classified.
     """
     for first in _with_items(run):
-        Period.objects.get_or_create(plan=run.plan, first_day=first, defaults=bounds(run.plan, first))
+        Period.objects.get_or_create(
+            plan=run.plan, first_day=first, defaults=drifting.bounds(run.plan, first)
+        )
     _as_configured(run.plan)
+    drifting.compare(run)
     days = {"first_day": run.first_day, "last_day": run.last_day}
     period = Period.objects.filter(plan=run.plan, **days).first()
     if period is None or run.started_at < period.cut_off_at or run.window_to != period.ends_at:
         return
     if run.window_from == period.starts_at and not PeriodReport.objects.filter(run=run).exists():
         period.plan = run.plan
-        reporting.made(run, period, beside=_beside(period)).save()
+        report = reporting.made(run, period, beside=_beside(period))
+        report.save()
+        drifting.keep(report)
 
 
 def _with_items(run: Run) -> Iterator[date]:
@@ -61,49 +67,52 @@ def _with_items(run: Run) -> Iterator[date]:
         yield from sorted(touched & {day for (day,) in cursor.fetchall()})
 
 
-def bounds(plan: Plan, first: date) -> dict[str, Any]:
-    """Return the columns of a plan's period as the plan is configured now."""
-    said = plan.period
-    grace, calendar = said.get("grace_business_days", 0), said.get("holidays", "")
-    cut_off = months.cut_off(first, grace=grace, calendar=calendar)
-    return {
-        "last_day": months.last_of(first),
-        "timezone": plan.timezone,
-        "starts_at": months.begins(first, plan.zone),
-        "ends_at": months.begins(months.after(first), plan.zone),
-        "grace_business_days": grace,
-        "holidays": calendar,
-        "cut_off_at": months.begins(cut_off, plan.zone),
-    }
-
-
 def _as_configured(plan: Plan) -> None:
     """Let the periods that nobody has prepared follow the plan's zone, grace and holidays."""
     standing = SignOff.objects.standing().filter(period__plan=plan).values("period")
     for period in Period.objects.filter(plan=plan).exclude(pk__in=standing):
-        wanted = bounds(plan, period.first_day)
+        wanted = drifting.bounds(plan, period.first_day)
         if any(getattr(period, name) != value for name, value in wanted.items()):
             Period.objects.filter(pk=period.pk).update(**wanted)
 
 
 def _beside(period: Period) -> dict[str, Any]:
-    """Return what a report tells beside the run's own figures: what the period before left open."""
+    """Return what a report tells beside the run's own figures: what is carried in, and what is late."""
     earlier = Period.objects.filter(plan=period.plan_id, first_day__lt=period.first_day).order_by(
         "-first_day"
     )
     previous = earlier.first()
     signed = leaves.standing(previous) if previous else None
     if previous is None or signed is None or not signed.is_signed:
-        return {"carried_in": None}
+        return {"carried_in": None, "late": _late(period)}
     report = PeriodReport.objects.get(run=signed.run_id)
     return {
+        "late": _late(period),
         "carried_in": {
             "from": f"{previous.first_day:%Y-%m}",
             "report": report.digest,
             "count": report.open_count,
             "headline": report.document["headline"],
-        }
+        },
     }
+
+
+def _late(period: Period) -> list[dict[str, Any]]:
+    """Return what was found of signed periods since, and belongs to this one."""
+    rows = LateItem.objects.living().filter(into=period).select_related("report__period")
+    return [
+        {
+            "of": f"{one.report.period.first_day:%Y-%m}",
+            "side": one.side,
+            "id": one.name,
+            "reference": one.reference,
+            "kind": one.kind,
+            "was": one.was_amount and amount_text(one.was_amount, one.was_currency),
+            "now": one.amount and amount_text(one.amount, one.currency),
+            "currency": one.currency or one.was_currency,
+        }
+        for one in rows.order_by("pk")[: reporting.MOST]
+    ]
 
 
 def prepare(period: Period, *, actor: str, note: str, command_id: uuid.UUID) -> SignOff:

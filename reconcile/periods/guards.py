@@ -172,3 +172,64 @@ DROP TRIGGER period_no_truncate ON reconcile_period;
 DROP FUNCTION reconcile_reopened_alike(), reconcile_signoff_of_period(),
     reconcile_period_unsignable(bigint, bigint), reconcile_report_made(), reconcile_period_kept();
 """
+
+DRIFT = """
+-- What was signed of a period is kept line by line: written with its report, and gone only while nobody has
+-- signed by it.
+CREATE FUNCTION reconcile_periodline_kept() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' AND EXISTS (
+        SELECT FROM (SELECT DISTINCT report_id FROM changed) AS c
+        JOIN reconcile_periodreport AS t ON t.id = c.report_id JOIN reconcile_run AS r ON r.id = t.run_id
+        WHERE r.state <> 'running'
+    ) OR TG_OP = 'DELETE' AND EXISTS (
+        SELECT FROM (SELECT DISTINCT report_id FROM changed) AS c
+        JOIN reconcile_periodreport AS t ON t.id = c.report_id
+        JOIN reconcile_signoff AS s ON s.run_id = t.run_id AND s.period_id IS NOT NULL
+        WHERE s.way = 'sign' AND s.answer IN ('', 'approved')
+    ) THEN
+        RAISE EXCEPTION 'what was signed of a period stays' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER periodline_comes AFTER INSERT ON reconcile_periodline REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION reconcile_periodline_kept();
+CREATE TRIGGER periodline_goes AFTER DELETE ON reconcile_periodline REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION reconcile_periodline_kept();
+CREATE TRIGGER periodline_stays BEFORE UPDATE OR TRUNCATE ON reconcile_periodline
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+
+-- What is late is found by a run that is at work, and is over once, by a later one; it never changes.
+CREATE FUNCTION reconcile_lateitem_kept() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = public, pg_temp AS $$
+DECLARE
+    kept reconcile_lateitem := NEW;
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        kept.over_in_id := OLD.over_in_id;
+    END IF;
+    IF TG_OP = 'UPDATE' AND (kept IS DISTINCT FROM OLD OR OLD.over_in_id IS NOT NULL)
+        OR NOT EXISTS (
+            SELECT FROM reconcile_run AS r JOIN reconcile_period AS p ON p.plan_id = r.plan_id
+            WHERE r.id = CASE TG_OP WHEN 'INSERT' THEN NEW.found_in_id ELSE NEW.over_in_id END
+                AND p.id = NEW.into_id AND r.state = 'running' AND NOT r.dry_run
+        ) THEN
+        RAISE EXCEPTION 'what is late is found by a run that is at work, and stays'
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER lateitem_kept BEFORE INSERT OR UPDATE ON reconcile_lateitem
+    FOR EACH ROW EXECUTE FUNCTION reconcile_lateitem_kept();
+CREATE TRIGGER lateitem_stays BEFORE DELETE OR TRUNCATE ON reconcile_lateitem
+    FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse();
+"""
+NO_DRIFT = """
+DROP TRIGGER periodline_comes ON reconcile_periodline;
+DROP TRIGGER periodline_goes ON reconcile_periodline;
+DROP TRIGGER periodline_stays ON reconcile_periodline;
+DROP TRIGGER lateitem_kept ON reconcile_lateitem;
+DROP TRIGGER lateitem_stays ON reconcile_lateitem;
+DROP FUNCTION reconcile_periodline_kept(), reconcile_lateitem_kept();
+"""

@@ -125,3 +125,84 @@ class PeriodReport(models.Model):
         """Say whether the period's cut-off is still the one that this tells of."""
         as_of: datetime = self.as_of_at
         return as_of == self.period.cut_off_at
+
+
+class Dated(models.Model):
+    """A record or a row that bears a date of a period: what it is known by, and what it comes to."""
+
+    report = models.ForeignKey(PeriodReport, on_delete=models.PROTECT, related_name="+", db_index=False)
+    side = models.CharField(max_length=11)
+    name = models.CharField(max_length=200)
+    """Its id there, else its reference."""
+    nth = models.PositiveIntegerField(default=1)
+    """Tells those apart that are known by the same."""
+    reference = models.CharField(max_length=200, blank=True)
+    amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    day = models.DateField()
+    """In the plan's zone."""
+
+    class Meta:
+        abstract = True
+
+
+class PeriodLine(Dated):
+    """What of the other sides bore a date of the period when it was reported; later runs compare with it."""
+
+    stands = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="periodline_once", fields=["report", "side", "name", "nth"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.side} {self.name}"
+
+
+class LateItemQuerySet(Seen, models.QuerySet["LateItem"]):
+    """Questions about what is no longer as it was signed."""
+
+    def kept_to(self, sight: Sight) -> Self:
+        """Leave out what this sight does not see."""
+        return self.filter(into__plan__operation_type__in=sight.types)
+
+    def living(self) -> Self:
+        """What is still so, of what is still signed."""
+        signed = _signed().exclude(period=None).values("run")
+        return self.filter(over_in=None, report__run__in=signed)
+
+
+class LateItem(Dated):
+    """What a run found of a signed period otherwise than it was signed; it belongs to the next open one."""
+
+    NEW, CHANGED, VOIDED, AGAIN, MOVED, GONE = "new", "changed", "voided", "again", "moved", "gone"
+
+    into = models.ForeignKey(Period, on_delete=models.PROTECT, related_name="late")
+    """The period that was open next, and answers for it."""
+    kind = models.CharField(max_length=10)
+    was_amount = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    was_currency = models.CharField(max_length=3, blank=True)
+    found_in: "models.ForeignKey[Run, Run]" = models.ForeignKey(
+        "reconcile.Run", on_delete=models.PROTECT, related_name="+"
+    )
+    over_in: "models.ForeignKey[Run | None, Run | None]" = models.ForeignKey(
+        "reconcile.Run", null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """The run that found it as signed again, or in yet another way."""
+
+    objects = LateItemQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="lateitem_once", fields=["report", "side", "name", "nth"], condition=Q(over_in=None)
+            ),
+            models.CheckConstraint(
+                name="lateitem_kind_known",
+                condition=Q(kind__in=["again", "changed", "gone", "moved", "new", "voided"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"

@@ -9,7 +9,7 @@ from ledger.rules.states import Outcome
 from reconcile import asking
 from reconcile.actions import start
 from reconcile.models import ExpectedRun, Period, Plan, Run, SignOff
-from reconcile.periods import actions, months
+from reconcile.periods import actions, drifting, months
 from reconcile.running import execute, window
 from reconcile.signing import actions as signing
 from tests.databases import Clock
@@ -48,7 +48,7 @@ def january(clock: Clock, folder: Path) -> Period:
     ]
     clock.set(at("2027-02-03T08:00"))
     first = date(2027, 1, 1)
-    bounds = actions.bounds(books.plan, first)
+    bounds = drifting.bounds(books.plan, first)
     period = Period.objects.create(plan=books.plan, first_day=first, **bounds)
     run_days(books, period)
     return period
@@ -58,7 +58,7 @@ def last_month(books: Books) -> Period:
     """The period of the month that is over, with a report, and nothing prepared of it."""
     here = database_now().astimezone(books.plan.zone).date()
     first = months.first_of(months.first_of(here) - timedelta(days=1))
-    bounds = actions.bounds(books.plan, first)
+    bounds = drifting.bounds(books.plan, first)
     period, _ = Period.objects.get_or_create(plan=books.plan, first_day=first, defaults=bounds)
     for other in Run.objects.running():
         asking.stop(other, actor="eve", reason="Enough.")

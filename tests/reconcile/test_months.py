@@ -11,7 +11,7 @@ from ledger.rules.states import Outcome
 from reconcile.configuration import configure
 from reconcile.configuration.wrongs import Refused
 from reconcile.models import Period, Plan
-from reconcile.periods import actions, months
+from reconcile.periods import drifting, months
 from tests.databases import Clock, Database
 from tests.people import person
 from tests.reconcile.books import HELD, Books, key_of, record
@@ -40,11 +40,11 @@ def test_a_month_begins_and_ends_by_the_clock_of_its_zone_and_the_database_agree
     Plan.objects.update(timezone=zone)
     listed.plan.refresh_from_db()
     day = date.fromisoformat(first)
-    period = Period.objects.create(plan=listed.plan, first_day=day, **actions.bounds(listed.plan, day))
+    period = Period.objects.create(plan=listed.plan, first_day=day, **drifting.bounds(listed.plan, day))
     of = [datetime.fromisoformat(f"{text}+00:00") for text in bounds.split()]
     assert [period.starts_at, period.ends_at] == of
     following = months.after(day)
-    Period.objects.create(plan=listed.plan, first_day=following, **actions.bounds(listed.plan, following))
+    Period.objects.create(plan=listed.plan, first_day=following, **drifting.bounds(listed.plan, following))
     assert list(months.touched(of[0], of[1], ZoneInfo(zone))) == [day]
 
 

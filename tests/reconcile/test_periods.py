@@ -27,7 +27,7 @@ from ledger.rules.errors import NotNow
 from ledger.rules.states import Outcome
 from reconcile.expected.actions import foresee
 from reconcile.models import ExpectedRun, Period, PeriodReport, Plan, Run, SignOff
-from reconcile.periods import actions, leaves
+from reconcile.periods import drifting, leaves
 from reconcile.running import NotWhole
 from reconcile.signing import actions as signing
 from reconcile.signing import freezing
@@ -339,7 +339,7 @@ def test_past_the_actions_what_does_not_tie_is_not_signed(
 
 
 def test_past_the_actions_a_period_is_a_whole_month_of_its_zone(listed: Books) -> None:
-    whole = actions.bounds(listed.plan, FEBRUARY) | {"first_day": FEBRUARY, "plan": listed.plan}
+    whole = drifting.bounds(listed.plan, FEBRUARY) | {"first_day": FEBRUARY, "plan": listed.plan}
     for wrong in (
         {"starts_at": at("2027-02-01T00:01")},
         {"starts_at": at("2027-01-31T23:59")},

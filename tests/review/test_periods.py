@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from openpyxl import load_workbook
 
 from reconcile.models import Period, PeriodReport, Plan, Run, SignOff
-from reconcile.periods import actions
+from reconcile.periods import drifting
 from tests.databases import Clock
 from tests.people import browser_of, limited, person
 from tests.reconcile.books import key_of
@@ -127,7 +127,7 @@ def test_its_days_are_run_from_its_page_once_for_two_clicks(january: Period, clo
     with_grace.period = {"grace_business_days": 10}
     february = date(2027, 2, 1)
     to_come = Period.objects.create(
-        plan=with_grace, first_day=february, **actions.bounds(with_grace, february)
+        plan=with_grace, first_day=february, **drifting.bounds(with_grace, february)
     )
     said = page(to_come)
     assert "Its cut-off comes first, at 2027-03-13 00:00 SAST" in said and "No report yet" in said
@@ -168,7 +168,7 @@ def test_the_list_asks_the_same_however_many_periods_there_are(january: Period) 
     prepared(january)
     for month in range(1, 13):
         first = date(2025, month, 1)
-        Period.objects.create(plan=january.plan, first_day=first, **actions.bounds(january.plan, first))
+        Period.objects.create(plan=january.plan, first_day=first, **drifting.bounds(january.plan, first))
     assert asked() <= few + 1, "what is prepared is read in one more query, however many there are"
     many = text(browser_of("ann").get("/periods/"))
     assert "January 2025" in many and many.index("December 2025") < many.index("November 2025")
