@@ -171,4 +171,5 @@ def _listed(stored: Mapping[str, Any]) -> Listed:
         status=stored["status"],
         standing=stored["standing"],
         occurred_at=read_instant(stored["occurred_at"]),
+        contents={"differs": stored["contents"]} if stored.get("contents") else None,
     )

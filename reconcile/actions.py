@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from types import MappingProxyType
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -26,6 +27,7 @@ TOLD = frozenset(
         ItemClass.CURRENCY_DIFFERS,
         ItemClass.AMOUNT_OVER,
         ItemClass.AMOUNT_UNDER,
+        ItemClass.PAYLOAD_DIFFERS,
         ItemClass.STATUS_DIFFERS,
         ItemClass.UNEXPECTED,
     }
@@ -214,7 +216,9 @@ def _confirm(run: Run, line: Record, held: Held, *, actor: str) -> list[str]:
 def _tell(run: Run, finding: Finding, operation: Operation, held: Held, *, actor: str) -> list[str]:
     """Keep what was found as evidence; it stops its operation for a person."""
     lines = held[finding.reference]
-    found = _found(operation, lines, ItemClass(finding.item_class), why=finding.why)
+    found = _found(
+        operation, lines, ItemClass(finding.item_class), why=finding.why, contents=_contents(finding)
+    )
     if found is None:
         return []
     done = _keep(run, operation, found, lines, actor=actor)
@@ -229,10 +233,20 @@ def _tell(run: Run, finding: Finding, operation: Operation, held: Held, *, actor
 
 
 def _found(
-    operation: Operation, lines: Sequence[Record], item_class: ItemClass, *, why: str = ""
+    operation: Operation,
+    lines: Sequence[Record],
+    item_class: ItemClass,
+    *,
+    why: str = "",
+    contents: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Found | None:
-    """Judge what the list holds for one operation; None where a record of it cannot be read."""
-    records = tuple(_seen(line, operation, item_class) for line in lines)
+    """Judge what the list holds for one operation; None where a record of it cannot be read.
+
+    `contents`: of a record, by its id, the fields that it has otherwise than meant.
+    """
+    records = tuple(
+        _seen(line, operation, item_class, contents=contents.get(line.external_id, ())) for line in lines
+    )
     if not records or not all(line.readable for line in lines):
         return None
     standing = [record for record in records if record.live]
@@ -242,7 +256,14 @@ def _found(
     return Found(verdict, complete=True, records=records, why=why)
 
 
-def _seen(line: Record, operation: Operation, item_class: ItemClass) -> RecordSeen:
+def _contents(finding: Finding) -> dict[str, Sequence[str]]:
+    """Return which fields differ of the record that was compared: the first of a finding's."""
+    return {finding.destination[0]["id"]: finding.contents} if finding.contents else {}
+
+
+def _seen(
+    line: Record, operation: Operation, item_class: ItemClass, *, contents: Sequence[str]
+) -> RecordSeen:
     differs = []
     if operation.amount is not None:
         if line.currency and line.currency != operation.currency:
@@ -252,6 +273,8 @@ def _seen(line: Record, operation: Operation, item_class: ItemClass) -> RecordSe
     not_final = item_class is ItemClass.STATUS_DIFFERS and line.standing == Standing.PENDING
     if line.standing == Standing.VOID or not_final:
         differs.append("status")
+    if contents:
+        differs.append("contents")
     return RecordSeen(
         id=line.external_id,
         reference=line.reference,
@@ -261,6 +284,7 @@ def _seen(line: Record, operation: Operation, item_class: ItemClass) -> RecordSe
         standing=Standing(line.standing),
         occurred_at=line.occurred_at,
         differs=tuple(differs),
+        contents=tuple(contents),
     )
 
 

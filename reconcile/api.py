@@ -126,6 +126,12 @@ class FindingOut(Given):
     amount: str | None
     currency: str | None
     why: str
+    contents: list[str] = Field(
+        [], description="Of payload_differs the fields of the payload that the record has otherwise."
+    )
+    came_late: str | None = Field(
+        None, description="That its record came late, in words: a run before should have had it."
+    )
     elsewhere: list[CarrierOut] = Field(
         description="Operations of other types that carry its reference, where none of the plan's type does; "
         "only of types that the token covers."

@@ -16,7 +16,7 @@ from django.db.backends.utils import CursorWrapper
 
 from ledger.rules import keys, states
 from ledger.rules.states import Standing, State, Verdict
-from reconcile import marking, offsets
+from reconcile import contents, marking, offsets
 from reconcile.classes import ItemClass
 from reconcile.models import Run
 from reconcile.rules import declared, matching
@@ -24,7 +24,7 @@ from reconcile.rules import declared, matching
 STAGE_LEDGER = """
 INSERT INTO reconcile_record (
     run_id, side, number, external_id, reference, amount, currency, status, standing, occurred_at, seen_at,
-    readable, why, operation_id, own, state, cancelled, held, fresh, looked
+    readable, why, operation_id, own, state, cancelled, held, fresh, looked, contents
 )
 SELECT
     %(run)s, 'ledger', row_number() OVER (ORDER BY o.accepted_at, o.id), o.destination_reference, o.key,
@@ -36,7 +36,7 @@ SELECT
         o.after_id IS NOT NULL AND o.state = '{pending}' AND o.held_at IS NULL
         AND CASE WHEN o.next_try_at IS NULL THEN {goes_on} ELSE o.next_try_at > clock.grace_from END
     ),
-    ''
+    '', {contents}
 FROM ledger_operation AS o
 CROSS JOIN (
     SELECT now, now - make_interval(secs => %(grace_s)s) AS grace_from
@@ -127,6 +127,7 @@ WITH ranked AS MATERIALIZED (
         WHEN l.currency <> d.currency AND l.currency <> '' AND d.currency <> '' THEN '{CURRENCY_DIFFERS}'
         WHEN d.amount - l.amount > allowed.amount THEN '{AMOUNT_OVER}'
         WHEN l.amount - d.amount > allowed.amount THEN '{AMOUNT_UNDER}'
+        WHEN {contents} THEN '{PAYLOAD_DIFFERS}'
         WHEN d.standing = '{waiting}' AND l.state = '{completed}' THEN '{STATUS_DIFFERS}'
         WHEN d.standing = '{waiting}' THEN CASE WHEN l.held THEN '{UNCERTAIN}' ELSE '{IN_FLIGHT}' END
         ELSE '{MATCHED}' END AS item_class
@@ -167,13 +168,17 @@ NAMES = {item_class.name: item_class.value for item_class in ItemClass} | {
     "waiting": Standing.PENDING.value,
     "absent": Verdict.ABSENT.value,
 }
+NEVER = "false"
 LIVE = [standing.value for standing in states.LIVE]
 
 
 def stage_ledger(run: Run) -> None:
     """Copy the operations of the run's window into its lines, as they stand now."""
+    fields = contents.fields_of(run.plan.operation_type)
+    told = contents.OF_LEDGER if fields else contents.NONE
+    statement = STAGE_LEDGER.format(goes_on=GOES_ON.format(**NAMES), contents=told, **NAMES)
     with connection.cursor() as cursor:
-        cursor.execute(STAGE_LEDGER.format(goes_on=GOES_ON.format(**NAMES), **NAMES), values(run))
+        cursor.execute(statement, values(run) | {"contents": fields})
 
 
 def forget(run: Run) -> None:
@@ -197,14 +202,18 @@ def classify(run: Run) -> None:
             cursor.execute(linking[0], named | linking[1])
         matching.tie(cursor, declared.of(run.plan), named)
         in_part = [row.pk for row in offsets.in_part(run)]
-        cursor.execute(classifying("reconcile_record"), named | {"in_part": in_part})
+        differ = contents.DIFFER if contents.fields_of(run.plan.operation_type) else NEVER
+        cursor.execute(classifying("reconcile_record", differ=differ), named | {"in_part": in_part})
         if run.plan.rules:
-            matching.refine(cursor, NAMES, named)
+            matching.refine(cursor, NAMES, named, differ=differ)
 
 
-def classifying(records: str) -> str:
-    """Return the statement that classifies the lines of a table such as `reconcile_record`."""
-    return CLASSIFY.format(records=records, **NAMES)
+def classifying(records: str, *, differ: str = NEVER) -> str:
+    """Return the statement that classifies the lines of a table such as `reconcile_record`.
+
+    `differ`: what tells that the contents of a record differ from what was meant.
+    """
+    return CLASSIFY.format(records=records, contents=differ, **NAMES)
 
 
 @contextmanager

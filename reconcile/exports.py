@@ -33,6 +33,7 @@ COLUMNS = (
     "source",
     "ledger",
     "destination",
+    "came_late",
 )
 
 
@@ -116,6 +117,7 @@ def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
         False,
         *[""] * 4,
         *[None] * 3,
+        "",
     )
 
 
@@ -138,4 +140,5 @@ def _row(run: Run, finding: Finding, waiver: Decision | None) -> tuple[object, .
         waiver.maker if waiver else "",
         waiver.until if waiver else "",
         *(sheets.held(finding, side) for side in (SOURCE, *SIDES)),
+        finding.came_late,
     )

@@ -12,7 +12,7 @@ from ledger import actions
 from ledger.models import Operation, OperationType
 from ledger.rules.digests import canonical
 from ledger.rules.states import LIVE, Standing, State
-from reconcile import carrying
+from reconcile import carrying, contents, lateness
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
@@ -146,6 +146,7 @@ def _of_operation(run: Run, line: Record, beside: Beside) -> Finding:
         row=row,
         by_source=telling.alone(run, line, pair, row),
         rule=line.rule or (pair.rule if pair is not None else ""),
+        fields=contents.differing(line, pair) if line.item_class == ItemClass.PAYLOAD_DIFFERS else [],
     )
 
 
@@ -253,6 +254,7 @@ def _finding(
     row: Record | None = None,
     by_source: bool = False,
     rule: str = "",
+    fields: Sequence[str] = (),
 ) -> Finding:
     destination = [record_shown(record) for record in records]
     finding = Finding(
@@ -270,12 +272,16 @@ def _finding(
         source=None if row is None else telling.row_shown(row),
         by_source=by_source,
         rule=rule,
+        contents=list(fields),
+        came_late=next(filter(None, (lateness.words(run, one) for both in of for one in both)), ""),
         held=held(run, str(item_class), of),
         seen_at=max((record.seen_at for record in records if record.seen_at), default=None),
     )
     told = [finding.item_class, reference, items, sorted(str(sorted(shown.items())) for shown in destination)]
     if finding.source is not None:
         told.append(str(sorted(finding.source.items())))
+    if fields:
+        told += [one for line, pair, _ in of if pair is not None for one in contents.known_by(line, pair)]
     finding.fingerprint = hashlib.sha256(canonical(told)).hexdigest()
     return finding
 
@@ -314,6 +320,9 @@ def _why_of_both(line: Record, pair: Record | None) -> str:
         case ItemClass.STATUS_DIFFERS:
             what = "it is not final" if pair.standing == Standing.PENDING else "it does not stand"
             return f"{pair.external_id} is {pair.status or pair.standing} there: {what}."
+        case ItemClass.PAYLOAD_DIFFERS:
+            fields = ", ".join(contents.differing(line, pair))
+            return f"{pair.external_id} is there with other contents than were meant: {fields}."
         case ItemClass.UNCERTAIN:
             return f"{pair.external_id} is {pair.status or pair.standing} there, and not final in time."
         case _:

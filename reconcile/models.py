@@ -279,6 +279,8 @@ class Record(models.Model):
     held = models.BooleanField(default=False)
     fresh = models.BooleanField(default=False)
     """Accepted, or last tried, within the plan's grace."""
+    contents = models.JSONField(null=True)
+    """What its contents are compared by, digests alone: see `reconcile.contents`. None where none are."""
     looked = models.CharField(max_length=20, blank=True)
     """What a look-up of its own found in this run, where the list did not hold it."""
     marks = models.JSONField(null=True)
@@ -289,6 +291,16 @@ class Record(models.Model):
     """The reference that a record carries itself, where a rule has tied it to the reference of another."""
     several = models.CharField(max_length=300, blank=True, db_default="")
     """What its rule fits, in words, where that is more than one: a person decides."""
+    came_late = models.CharField(
+        max_length=5,
+        choices=[("run", "By a run"), ("grace", "By the grace")],
+        blank=True,
+        default="",
+        db_default="",
+    )
+    """How it is known that the record came late: see `reconcile.lateness`."""
+    missed_by = models.PositiveBigIntegerField(null=True)
+    """The run that should have had it; nothing keeps that run for it."""
     item_class = models.CharField(max_length=30, null=True)
     pair = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="paired_with")
     """The one record that an operation is compared with; the database lets no record be compared twice."""
@@ -328,6 +340,11 @@ class Record(models.Model):
             ),
             models.UniqueConstraint(
                 name="record_backed_once", fields=["backs"], condition=Q(backs__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="record_late_by_known_run",
+                condition=Q(came_late="run", missed_by__isnull=False)
+                | Q(came_late__in=["", "grace"], missed_by__isnull=True),
             ),
             models.CheckConstraint(
                 name="record_unreadable_says_why", condition=Q(readable=True) | ~Q(why="")
@@ -385,6 +402,10 @@ class Finding(models.Model):
     """The source's row of it, or the first of several; None where it has none, or the plan has no source."""
     by_source = models.BooleanField(default=False, db_default=False)
     """Only the source makes it differ: its operation's own evidence is in order, and its case another one."""
+    came_late = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """That its record came late, in words: whatever class it is in."""
+    contents = models.JSONField(default=list, db_default=[])
+    """Fields of the payload that the compared record has otherwise, by their names; no value is kept."""
     held = models.JSONField(null=True)
     """What its items hold on either side, as lines of the tie-out; None where that was not kept yet."""
     rule = models.CharField(max_length=60, blank=True, db_default="")

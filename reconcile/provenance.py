@@ -11,7 +11,7 @@ from ledger.door.client import __version__
 from ledger.models import OperationType
 from ledger.rules.calls import ListCall
 from ledger.rules.digests import canonical
-from reconcile import pulling, untested
+from reconcile import lateness, pulling, untested
 from reconcile.classes import ItemClass
 from reconcile.configuration import showing
 from reconcile.models import Record, Run
@@ -47,6 +47,7 @@ def made_with(run: Run) -> dict[str, Any]:
             "ledger": run.counted.get("as_of"),
             **{f"destination_{name}": at and _instant(at) for name, at in first_last.items()},
         },
+        "came_late": lateness.counted(run),
         "not_tested": untested.of(run),
     }
 
@@ -74,6 +75,7 @@ def of(run: Run, *, author: str, now: datetime) -> dict[str, Any]:
         **({"matched_by": kept["matched_by"]} if "matched_by" in kept else {}),
         "as_of": kept.get("as_of", NOT_KEPT),
         "pulled": {"records": run.records, "pages": len(run.pages), "repeated": run.repeated},
+        "came_late": kept.get("came_late", NOT_KEPT),
         "excluded": run.classes[ItemClass.OUT_OF_SCOPE]["count"],
         "rejected": run.classes[ItemClass.UNREADABLE]["count"],
         "totals": {side: run.totals[side] for side in run.totals if isinstance(run.totals[side], dict)},

@@ -25,7 +25,7 @@ from ledger.rules import records
 from ledger.rules.calls import RecordMap
 from ledger.rules.records import Unreadable
 from ledger.rules.states import Standing
-from reconcile import comparing, leasing, marking, tying
+from reconcile import comparing, contents, leasing, marking, tying
 from reconcile.models import Record, Run
 from reconcile.rules import declared
 from reconcile.rules.declared import NO_REFERENCE
@@ -34,8 +34,6 @@ from reconcile.sums import Side, Totals, read_totals, store_totals
 
 T = TypeVar("T")
 
-MARGIN = timedelta(days=1)
-"""The list is asked for from this long before the window: clocks differ, and records change late."""
 BY_REFERENCE: Mapping[str, str] = {}
 SNAPSHOTS = 5
 """So often the ledger is copied anew before the run is given up."""
@@ -66,6 +64,7 @@ COLUMNS = (
     "fresh",
     "looked",
     "marks",
+    "contents",
 )
 COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
 COME_AGAIN = (
@@ -93,6 +92,10 @@ class Listed:
     """Why it cannot be read; empty where it can."""
     marks: Mapping[str, str] | None = None
     """What stands at the places that a rule of the plan reads."""
+    deleted: bool = False
+    """The list says that it is there no more."""
+    contents: Mapping[str, Any] | None = None
+    """What its contents are compared by: see `reconcile.contents`."""
 
     @property
     def stands(self) -> bool:
@@ -182,6 +185,7 @@ class Staging:
             record.why,
             *(False, "", False, False, False, ""),
             json.dumps(record.marks) if record.marks else None,
+            None if record.contents is None else json.dumps(record.contents),
         )
 
     def _forget(self, again: Sequence[Listed]) -> None:
@@ -237,17 +241,21 @@ def pull(run: Run) -> None:
 
 def _read_on(run: Run) -> None:
     kind, staging = run.plan.operation_type, Staging.of(run)
+    compared_by = contents.reader(kind)
     asked_at, rules = database_now(), declared.of(run.plan)
     for page in listing.pages(kind, since=since(run), place=run.place):
         assert kind.how.record is not None  # a list is refused without it
         currencies = _assumed(run, kind.how.record, page.items)
         match = kind.how.lookup.match if kind.how.lookup is not None else {}
-        listed = [read(kind.how.record, item, currencies, match=match) for item in page.items]
+        listed = [
+            read(kind.how.record, item, currencies, match=match, compared_by=compared_by)
+            for item in page.items
+        ]
         if marked := declared.places(rules):
             listed = [
                 replace(one, marks=marks(marked, item)) for one, item in zip(listed, page.items, strict=True)
             ]
-        staging.page(listed, seen_at=page.as_of or asked_at, place=page.place)
+        staging.page(_named(run, listed), seen_at=page.as_of or asked_at, place=page.place)
         asked_at = database_now()
     staging.note_as_of(asked_at)
     counts_itself = kind.how.list is not None and kind.how.list.paging.total is not None
@@ -255,8 +263,10 @@ def _read_on(run: Run) -> None:
 
 
 def since(run: Run) -> datetime:
-    """Return from when on the list is asked for: a day before the window, or as long as its rules reach."""
-    return run.window_from - max(MARGIN, declared.reach(declared.of(run.plan)))
+    """Return from when on the list is asked for: its overlap before the window, or as long as rules reach."""
+    call = run.plan.operation_type.how.list
+    overlap = timedelta(seconds=call.overlap_s if call is not None else 0)
+    return run.window_from - max(overlap, declared.reach(declared.of(run.plan)))
 
 
 def marks(places: Iterable[str], item: object) -> dict[str, str]:
@@ -266,6 +276,21 @@ def marks(places: Iterable[str], item: object) -> dict[str, str]:
         with suppress(Unreadable):
             found[place] = records.read_text(records.search(place, item), place)
     return {place: text for place, text in found.items() if text}
+
+
+def _named(run: Run, listed: Sequence[Listed]) -> Sequence[Listed]:
+    """Give what is deleted, and has no more than its id, the reference that its record had."""
+    bare = [one.id for one in listed if one.deleted and not one.reference]
+    if not bare:
+        return listed
+    ours = Operation.objects.filter(operation_type=run.plan.operation_type_id, destination_reference__in=bare)
+    before = Record.objects.filter(run=run, side=Staging.side, external_id__in=bare)
+    known = dict(ours.values_list("destination_reference", "key"))
+    known |= dict(before.exclude(reference="").values_list("external_id", "reference"))
+    return [
+        replace(one, reference=known.get(one.id, "")) if one.deleted and not one.reference else one
+        for one in listed
+    ]
 
 
 def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, str]:
@@ -278,11 +303,17 @@ def _assumed(run: Run, map: RecordMap, items: Sequence[object]) -> Mapping[str, 
 
 
 def read(
-    map: RecordMap, item: object, currencies: Mapping[str, str], *, match: Mapping[str, str] = BY_REFERENCE
+    map: RecordMap,
+    item: object,
+    currencies: Mapping[str, str],
+    *,
+    match: Mapping[str, str] = BY_REFERENCE,
+    compared_by: contents.Read = lambda item, identity: None,
 ) -> Listed:
     """Read one record of the list, part by part; what cannot be read is left empty, and said.
 
     `match`: where the type's look-up tells a record by several places, and this one has them all.
+    `compared_by` reads what its contents are compared by.
     """
     wrong: dict[str, str] = {}
 
@@ -303,9 +334,16 @@ def read(
         "amount", lambda: records.read_money(map, item, assumed_currency=assumed), NO_MONEY
     )
     occurred_at, occurred_on = part("occurred_at", lambda: records.read_moment(map, item), NO_MOMENT)
+    compared = part("contents", lambda: compared_by(item, identity), None)
     blank = {"id": not identity, "status": map.status and not status, "amount": map.amount and amount is None}
+    deleted = records.is_deleted(map, item)
+    if deleted:
+        # Of what is gone no more than its id is left, and nothing else has to be.
+        wrong, blank = {name: why for name, why in wrong.items() if name == "id"}, {"id": not identity}
     unread = unreadable(wrong, filter(blank.get, blank))
     standing = records.standing_of(map, status) if map.status is not None else Standing.DONE
+    if deleted:
+        standing, status = Standing.VOID, status or records.DELETED
     return Listed(
         id=identity,
         reference=reference,
@@ -315,7 +353,9 @@ def read(
         standing=(standing or Standing.PENDING).value,
         occurred_at=occurred_at,
         occurred_on=occurred_on,
-        why=unread or ("" if reference else NO_REFERENCE),
+        why=unread or ("" if reference or deleted else NO_REFERENCE),
+        deleted=deleted,
+        contents=None if deleted else compared,
     )
 
 

@@ -98,6 +98,8 @@ def finding_shown(finding: Finding, *, types: Collection[str] = ()) -> dict[str,
         "amount": None if finding.amount is None else amount_text(finding.amount, finding.currency),
         "currency": finding.currency or None,
         "why": finding.why,
+        **({"contents": finding.contents} if finding.contents else {}),
+        **({"came_late": finding.came_late} if finding.came_late else {}),
         "elsewhere": [other for other in elsewhere(finding) if not types or other["type"] in types],
     }
 
@@ -243,7 +245,7 @@ def _findings_table(findings: Sequence[Finding], there: str, waived: Collection[
         amount = "–" if finding.amount is None else shown(finding.amount, finding.currency)
         title = ItemClass(finding.item_class).title(there)
         titled = f"{title}, waived" if finding.fingerprint in waived else title
-        rows.append((titled, finding.reference or "–", amount, why(finding)))
+        rows.append((titled, finding.reference or "–", amount, f"{why(finding)} {finding.came_late}".strip()))
     return aligned(rows, right=(2,))
 
 

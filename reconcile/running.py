@@ -18,6 +18,7 @@ from reconcile import (
     carrying,
     comparing,
     findings,
+    lateness,
     leasing,
     provenance,
     pulling,
@@ -142,6 +143,7 @@ def _classify(run: Run) -> None:
     with leasing.held(run):
         comparing.classify(run)
         rows.classify(run)
+        lateness.mark(run)
 
 
 def actor_of(run: Run) -> str:
@@ -162,7 +164,7 @@ def write(run: Run, tie: tying.Tie, found: Sequence[Finding]) -> None:
 def _told(run: Run, found: Sequence[Finding]) -> dict[str, Any]:
     """Return what the books come to, without what words tell of other operations: they move by themselves."""
     document = reports.books(run, found)
-    beside = ("why", "elsewhere")
+    beside = ("why", "elsewhere", "came_late")
     document["findings"] = [
         {name: value for name, value in finding.items() if name not in beside}
         for finding in document["findings"]

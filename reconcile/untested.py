@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from ledger.models import Destination
+from reconcile import contents
 from reconcile.classes import ItemClass
 from reconcile.models import Record, Run
 from reconcile.pulling import PROVED
@@ -14,7 +15,7 @@ def of(run: Run) -> list[str]:
     there = run.plan.operation_type.destination
     said = [
         *_source(run),
-        f"Texts, tax and lines: no payload was compared. Compared: {', '.join(compared(run))}.",
+        *_contents(run),
         f"Operations accepted before {run.window_from.astimezone(run.plan.zone):%Y-%m-%d %H:%M %Z}.",
         f"Other accounts of {there.title} than “{there.account}”.",
     ]
@@ -28,7 +29,22 @@ def compared(run: Run) -> list[str]:
     if record is not None:
         parts += ["amount, currency"] if record.amount is not None else []
         parts += ["status"] if record.status is not None else []
+        parts += record.compare
     return parts
+
+
+def _contents(run: Run) -> Iterator[str]:
+    """Say what of payloads was compared, and of how many operations nothing was."""
+    together = f"Compared: {', '.join(compared(run))}."
+    if not contents.fields_of(run.plan.operation_type):
+        yield f"Texts, tax and lines: no payload was compared. {together}"
+        return
+    yield f"What payloads say beside the fields that are compared. {together}"
+    if without := contents.not_compared(run):
+        yield (
+            f"The contents of {without} matched operation{'s' * (without != 1)}: no payload of ours has"
+            " any of the fields, or the key that it is known by is listed no more."
+        )
 
 
 def _tolerated(run: Run) -> Iterator[str]:

@@ -87,7 +87,11 @@ def side_by_side(operation: Operation, found: Mapping[str, Any], *, known: str) 
     more = [
         Compared(words, "–", str(found[name]), False) for name, words in _BESIDES.items() if found.get(name)
     ]
-    return told + more
+    contents = [
+        Compared(f"contents, {field}", "as handed over", "otherwise", True)
+        for field in found.get("contents", ())
+    ]
+    return told + more + contents
 
 
 def _differing(operation: Operation, found: Mapping[str, Any]) -> Iterable[str]:

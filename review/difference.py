@@ -16,7 +16,7 @@ from reconcile.classes import ItemClass
 from reconcile.differences import actions, leaves, matching, remarking
 from reconcile.differences.models import Decision, Way
 from reconcile.models import Finding, Remark
-from review import access, amounts, approvers, asked, beside, opening, trail, wording
+from review import access, amounts, approvers, asked, beside, contents, opening, trail, wording
 from review.instants import instant, zone
 from review.runs import Difference
 
@@ -37,6 +37,7 @@ DIFFERING = {
     ItemClass.AMOUNT_OVER,
     ItemClass.AMOUNT_UNDER,
     ItemClass.CURRENCY_DIFFERS,
+    ItemClass.PAYLOAD_DIFFERS,
     ItemClass.STATUS_DIFFERS,
 }
 """Classes of one operation compared with one record."""
@@ -135,7 +136,8 @@ class Page:
         one, operation = self.finding, self.finding.operation
         if operation is None or one.item_class not in DIFFERING or not one.destination:
             return []
-        return beside.side_by_side(operation, one.destination[0], known=operation.destination_reference)
+        told = beside.side_by_side(operation, one.destination[0], known=operation.destination_reference)
+        return [*told, *(contents.beside(one, operation, self.person) if one.contents else [])]
 
     @cached_property
     def latest(self) -> Finding | None:

@@ -27,6 +27,7 @@ def rows(run: Run, told: Mapping[str, Any]) -> Iterator[Row]:
     if source is not None:
         yield "Rows of the source", _kept(source, _came)
     yield "Read", f"{read}; {pulled['repeated']} came twice and count once" if pulled["repeated"] else read
+    yield "Came late", _kept(told["came_late"], late)
     yield (
         "Left out",
         f"{told['excluded']} out of scope; {told['rejected']} unreadable, in a class of their own",
@@ -39,6 +40,12 @@ def rows(run: Run, told: Mapping[str, Any]) -> Iterator[Row]:
     yield "Run", f"{told['run']}, by {wording.who(run.actor)}, begun {_at(told['started_at'])}{ended}"
     yield "Read here", f"by {told['author']}, {_at(told['made_at'])}; Tieout {told['tieout']}"
     yield "Digest", told["digest"]
+
+
+def late(told: Mapping[str, Any]) -> str:
+    """Say how many records came late, and what they come to."""
+    sums = [amounts.whole(amount, currency) for currency, amount in told["amounts"].items()]
+    return "; ".join([_many(told["records"], "record"), *sums])
 
 
 def _asked(asked: Any) -> str:

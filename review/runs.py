@@ -309,6 +309,12 @@ class Reading:
         return said
 
     @property
+    def came_late(self) -> str:
+        """How many records came late, and what they come to; empty where none did."""
+        told = self.origin["came_late"]
+        return origins.late(told) if told != provenance.NOT_KEPT and told["records"] else ""
+
+    @property
     def came_from(self) -> list[tuple[str, str]]:
         """The same in words."""
         return list(origins.rows(self.run, self.origin))

@@ -117,7 +117,8 @@ class Seen:
             surplus = Decimal(record["amount"]) - meant.amount
             there, rest = (amounts.show(value, meant.currency) for value in (record["amount"], abs(surplus)))
             return f"{there} there, {rest} too {'much' if surplus > 0 else 'little'}"
-        return f"{' and '.join(differs) or 'what is there'} not as meant"
+        named = [*(name for name in differs if name != "contents"), *record.get("contents", ())]
+        return f"{' and '.join(named) or 'what is there'} not as meant"
 
     def _one_match(self) -> str:
         record = self.match

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ledger import actions
+from ledger.actions.submission import digest_keys
 from ledger.destinations.connectors.base import (
     ConfigurationError,
     Looked,
@@ -21,6 +22,7 @@ from ledger.destinations.pacing import NoRoom, Pace, admitted
 from ledger.models import Lookup, Operation, OperationType, database_now
 from ledger.rules import moments
 from ledger.rules.calls import LookupCall, RecordMap
+from ledger.rules.contents import differing
 from ledger.rules.contracts import REFUSES_US, Contract
 from ledger.rules.errors import Conflict, Malformed, TieoutError
 from ledger.rules.keys import from_template
@@ -143,6 +145,7 @@ def _judged(operation: Operation, looked: Looked, record: RecordMap) -> Found:
             currency=operation.currency or None,
             complete=looked.complete,
             match=match,
+            contents=lambda item: differing(operation.leaf_digests, record, item, keyring=digest_keys()),
             why=looked.why,
             single_page=looked.single_page,
         )

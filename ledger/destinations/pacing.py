@@ -7,7 +7,8 @@ turn is an instant that the database gives to one caller.
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Protocol
 
 from django.db import DatabaseError, InterfaceError, connection
 
@@ -36,6 +37,48 @@ class NoRoom(Conflict):
 
     type = "no-room"
     title = "The destination is called as often as it may be"
+
+
+class Turns(Protocol):
+    """When one caller may call, and whom it lets know that all are to wait."""
+
+    def turn(self, *, within_s: float) -> None:
+        """Wait for the next turn and use it; raises NoRoom where that is not within so many seconds."""
+
+    def room(self, *, wait_s: float) -> AbstractContextManager[None]:
+        """Hold a place and have a turn for one call; raises NoRoom where that takes more than `wait_s`."""
+
+    def mind(self, retry_after_s: float) -> None:
+        """Wait from now on, as an answer asks for in seconds."""
+
+
+class OwnTurns:
+    """The turns of one process at what no destination of ours stands for, as what a plan's source is."""
+
+    def __init__(self, title: str, per_second: float | None) -> None:
+        self._title, self._gap_s = title, 0.0 if per_second is None else 1 / per_second
+        self._next = time.monotonic()
+
+    def turn(self, *, within_s: float) -> None:
+        """Wait for the next turn and use it; raises NoRoom where that is not within so many seconds."""
+        self._wait(within_s)
+        self._next = max(self._next, time.monotonic()) + self._gap_s
+
+    @contextmanager
+    def room(self, *, wait_s: float) -> Iterator[None]:
+        """Have a turn for one call, which is still to be used."""
+        self._wait(wait_s)
+        yield
+
+    def mind(self, retry_after_s: float) -> None:
+        """Wait from now on, as an answer asks for in seconds."""
+        self._next = max(self._next, time.monotonic() + retry_after_s)
+
+    def _wait(self, within_s: float) -> None:
+        wait_s = self._next - time.monotonic()
+        if wait_s > within_s:
+            raise NoRoom(f"{self._title} has asked to wait, or is called as often as its rate allows.")
+        time.sleep(max(wait_s, 0))
 
 
 class Pace:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from ledger.rules import moments
+from ledger.rules import moments, paths
 from ledger.rules.contracts import Seconds, Section, check_expression
 
 Expression = Annotated[str, AfterValidator(lambda value: check_expression(value, value))]
@@ -16,6 +16,9 @@ SinceForm = Annotated[
     str, AfterValidator(lambda value: value if value == "date" else moments.check_format(value))
 ]
 Places = Annotated[int, Field(ge=0, le=4)]
+FieldPath = Annotated[str, AfterValidator(lambda value: _field(value))]
+COMPARED_MAX = 20
+"""Fields of a payload that a record is compared by."""
 
 
 FAILS = "errors || error"
@@ -71,6 +74,16 @@ class Paging(Section):
         return self
 
 
+def _field(path: str) -> str:
+    """Read a path into a payload, written the one way that its digests have it; raises ValueError."""
+    segments = paths.split(path)
+    if not segments:
+        raise ValueError("the whole payload is no field: name one, such as due_date")
+    if any(segment.isdigit() for segment in segments):
+        raise ValueError("one place of a list is no field: name the list, and all of it is compared")
+    return paths.dotted(segments)
+
+
 def _or(styles: tuple[str, ...]) -> str:
     return " or ".join(f'"{style}"' for style in styles)
 
@@ -109,6 +122,8 @@ class RecordMap(Section):
     done_statuses: tuple[str, ...] | None = None
     failed_statuses: tuple[str, ...] = ()
     void_statuses: tuple[str, ...] = ()
+    deleted: Expression | None = None
+    """Where a list says of a record that it is there no more: what is left of it stands for nothing."""
     occurred_at: Expression | None = None
     time_format: TimeForm | None = None
     timezone: Zone | None = None
@@ -119,6 +134,8 @@ class RecordMap(Section):
     """When, or whether, the customer was told of it."""
     period: Expression | None = None
     """The accounting period it is in: in words, or whether that is closed."""
+    compare: dict[FieldPath, Expression] = Field({}, max_length=COMPARED_MAX)
+    """Fields of the payload, each with the place where a record has it: contents that have to be as meant."""
 
 
 class Question(Section):
@@ -152,7 +169,12 @@ class LookupCall(Question):
 
 
 class ListCall(Question):
-    """The request that lists what the destination holds since an instant."""
+    """The request that lists what the destination holds since an instant.
+
+    `overlap` is how long before the window it is asked from: clocks differ, and records show late.
+    """
+
+    overlap_s: Seconds = Field(86400, alias="overlap")
 
 
 class ReversalCall(Section):

@@ -36,6 +36,7 @@ __all__ = [
     "key_id_of",
     "leaf_digests",
     "leaves",
+    "leaves_under",
     "payload_digest",
     "same",
 ]
@@ -144,6 +145,20 @@ def leaf_digests(
             raise TooLarge(f"The payload has more than {MAX_LEAVES} values.")
         where, place = _written(path)
         digests[where] = _leaf(secret, place, value)
+    return digests
+
+
+def leaves_under(keyring: Keyring, path: Segments, value: object, *, key_id: str) -> dict[str, str]:
+    """Return the digest of each leaf that a payload would have, had it this value at a path.
+
+    Raises Malformed for what JSON cannot carry, TooLarge as for a payload, KeyringError.
+    """
+    secret, digests = keyring.secret(key_id), {}
+    for number, (inner, leaf) in enumerate(leaves(value, path)):
+        if number >= MAX_LEAVES:
+            raise TooLarge(f"The value has more than {MAX_LEAVES} values inside.")
+        where, place = _written(inner)
+        digests[where] = _leaf(secret, place, leaf)
     return digests
 
 

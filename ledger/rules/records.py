@@ -1,7 +1,7 @@
 """Reading a destination's records, and judging what it holds for one operation: pure, and never a guess."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,6 +22,8 @@ TEXT_MAX = 200
 """The longest id, reference or status that is read; the columns hold as much."""
 MORE = ("paid", "sent", "period")
 """What a record may say besides, for who chooses one of several."""
+DELETED = "deleted"
+"""The status of a record that its list calls gone, where it has none of its own."""
 CLOSED = "closed"
 """What `period` says of a record whose period takes no more entries."""
 
@@ -34,8 +36,8 @@ class Unreadable(ValueError):
 class RecordSeen:
     """One record of a destination, normalised; the amount is in major units.
 
-    `differs` names what is not as meant: "amount", "currency", "status". An amount that the record does not
-    carry is None, and so is a time that cannot be placed exactly, for want of a zone or an hour of its own.
+    `differs` names what is not as meant: "amount", "currency", "status", "contents". An amount that the
+    record does not carry is None, and so is a time that cannot be placed exactly, for want of a zone or hour.
     """
 
     id: str
@@ -48,6 +50,8 @@ class RecordSeen:
     differs: tuple[str, ...] = ()
     more: tuple[tuple[str, str], ...] = ()
     """What else its rules read of it, in words: paid, sent, period."""
+    contents: tuple[str, ...] = ()
+    """Fields of the payload that it has otherwise; `differs` then has "contents"."""
 
     @property
     def live(self) -> bool:
@@ -65,6 +69,7 @@ class RecordSeen:
             "standing": str(self.standing),
             "occurred_at": None if self.occurred_at is None else self.occurred_at.isoformat(),
             "differs": list(self.differs),
+            **({"contents": list(self.contents)} if self.contents else {}),
             **dict(self.more),
         }
 
@@ -165,6 +170,11 @@ def read_status(map: RecordMap, item: object) -> str:
     return str(value).lower() if isinstance(value, bool) else read_text(value, "status")
 
 
+def is_deleted(map: RecordMap, item: object) -> bool:
+    """Say whether a record is listed as one that is there no more."""
+    return map.deleted is not None and holds(search(map.deleted, item))
+
+
 def shown(status: str) -> str:
     """Return a status as it may be kept and shown; its standing is read from the words as they came."""
     return redact_text(status, limit=TEXT_MAX)
@@ -233,9 +243,14 @@ def read_record(map: RecordMap, item: object, *, assumed_currency: str = "") -> 
     if not identity:
         raise Unreadable("it has no id")
     status = read_status(map, item)
+    deleted = is_deleted(map, item)
+    if deleted:
+        status = status or DELETED
     if map.status is not None and not status:
         raise Unreadable("it has no status")
     standing = standing_of(map, status) if map.status is not None else Standing.DONE
+    if deleted:
+        standing = Standing.VOID
     amount, currency = read_money(map, item, assumed_currency=assumed_currency)
     return RecordSeen(
         id=identity,
@@ -268,16 +283,19 @@ def judge(
     currency: str | None,
     complete: bool,
     match: Mapping[str, str] = _BY_REFERENCE,
+    contents: Callable[[object], tuple[str, ...]] = lambda item: (),
     why: str = "",
     single_page: bool = False,
 ) -> Found:
     """Say what the items prove of one operation; each item's own reference is compared, filtered or not.
 
     `match`: what must stand at several places of an item instead, all of it and exactly.
+    `contents` returns the fields of an item that are not as the payload has them; it may raise Unreadable.
     `complete`: the answer was read to its end; `why` it was not. `single_page`: only one page was asked for,
     so that an item with another reference shows that the filter was ignored, and the end is not known.
     """
-    ours, others, problem = _ours(items, map=map, reference=reference, match=match, currency=currency or "")
+    wanted = match or {map.reference: reference}
+    ours, others, problem = _ours(items, map=map, match=wanted, currency=currency or "", contents=contents)
     if single_page and others and complete:
         complete, why = False, "The filter was ignored, and only one page was read."
     if problem and complete:
@@ -285,8 +303,12 @@ def judge(
     records, problem = _once(ours)
     if problem and complete:
         complete, why = False, problem
-    compared = tuple(_compare(record, amount=amount, currency=currency or "", map=map) for record in records)
-    lacking = [record for record in compared if amount is not None and map.amount and record.amount is None]
+    compared = tuple(
+        _compare(replace(record, reference=reference), amount=amount, currency=currency or "")
+        for record in records
+    )
+    wants = amount is not None and map.amount is not None
+    lacking = [one for one in compared if wants and one.amount is None and one.standing is not Standing.VOID]
     if lacking and complete:
         complete, why = False, f"A record that carries our reference has no amount: {lacking[0].id}."
     verdict = _verdict(compared, complete=complete)
@@ -294,15 +316,20 @@ def judge(
 
 
 def _ours(
-    items: Iterable[object], *, map: RecordMap, reference: str, match: Mapping[str, str], currency: str
+    items: Iterable[object],
+    *,
+    map: RecordMap,
+    match: Mapping[str, str],
+    currency: str,
+    contents: Callable[[object], tuple[str, ...]],
 ) -> tuple[list[tuple[RecordSeen, object]], int, str]:
     ours: list[tuple[RecordSeen, object]] = []
     others, problem = 0, ""
     for item in items:
         try:
-            if _matches(match or {map.reference: reference}, item):
+            if _matches(match, item):
                 record = read_record(map, item, assumed_currency=currency)
-                ours.append((replace(record, reference=reference), item))
+                ours.append((replace(record, contents=contents(item) if record.live else ()), item))
             else:
                 others += 1
         except Unreadable as error:
@@ -333,7 +360,7 @@ def _once(ours: Sequence[tuple[RecordSeen, Any]]) -> tuple[list[RecordSeen], str
     return [record for record, _ in seen.values()], problem
 
 
-def _compare(record: RecordSeen, *, amount: Decimal | None, currency: str, map: RecordMap) -> RecordSeen:
+def _compare(record: RecordSeen, *, amount: Decimal | None, currency: str) -> RecordSeen:
     differs = list(record.differs)
     if amount is not None:
         if record.currency and record.currency != currency:
@@ -342,6 +369,8 @@ def _compare(record: RecordSeen, *, amount: Decimal | None, currency: str, map: 
             differs.append("amount")
     if record.standing is Standing.VOID:
         differs.append("status")
+    if record.contents:
+        differs.append("contents")
     return replace(record, differs=tuple(dict.fromkeys(differs)))
 
 
@@ -361,9 +390,15 @@ def _verdict(records: Sequence[RecordSeen], *, complete: bool) -> Verdict:
 def _words(verdict: Verdict, records: Sequence[RecordSeen]) -> str:
     match verdict:
         case Verdict.DIFFERS:
-            names = sorted({name for record in records for name in record.differs})
-            return f"It is there, with another {' and '.join(names)}."
+            names = sorted({name for record in records for name in record.differs} - {"contents"})
+            fields = sorted({field for record in records for field in record.contents})
+            other = [*([f"another {' and '.join(names)}"] if names else []), *_otherwise(fields)]
+            return f"It is there, with {' and '.join(other)}."
         case Verdict.SEVERAL:
             return f"{sum(record.live for record in records)} records carry our reference."
         case _:
             return ""
+
+
+def _otherwise(fields: Sequence[str]) -> list[str]:
+    return [f"other contents than were meant: {', '.join(fields)}"] if fields else []

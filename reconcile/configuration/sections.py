@@ -171,7 +171,7 @@ OF_TEAM: Mapping[str, type[Section]] = {"hours": WorkingHours}
 NAMES_OF_REACH = tuple(
     name
     for name in (info.alias or name for name, info in Connection.model_fields.items())
-    if name not in ("rate", "open_url", "events")
+    if name not in ("open_url", "events")
 )
 """How a source is reached: as a destination is, but for what only one that is written to has."""
 OF_SOURCE: Mapping[str, type[Section]] = {"list": ListCall, "control": Control, "record": RowMap}

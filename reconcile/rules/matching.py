@@ -124,6 +124,7 @@ FITS = """left(format(
 REFINE = """
 UPDATE reconcile_record AS l SET item_class = CASE
     WHEN l.several <> '' THEN '{AMBIGUOUS}'
+    WHEN {contents} THEN '{PAYLOAD_DIFFERS}'
     WHEN d.standing = '{waiting}' AND l.state = '{completed}' THEN '{STATUS_DIFFERS}'
     WHEN d.standing = '{waiting}' THEN CASE WHEN l.held THEN '{UNCERTAIN}' ELSE '{IN_FLIGHT}' END
     WHEN l.state = '{completed}' THEN '{MATCHED}'
@@ -162,9 +163,14 @@ def tie(cursor: CursorWrapper, rules: Sequence[Rule], values: Mapping[str, Any])
         unclear += [pk for (pk,) in cursor.fetchall()]
 
 
-def refine(cursor: CursorWrapper, names: Mapping[str, str], values: Mapping[str, Any]) -> None:
-    """Let classes follow from what rules have tied, or have left unclear; `names`: those of the classes."""
-    cursor.execute(REFINE.format(**names), values)
+def refine(
+    cursor: CursorWrapper, names: Mapping[str, str], values: Mapping[str, Any], *, differ: str
+) -> None:
+    """Let classes follow from what rules have tied, or have left unclear; `names`: those of the classes.
+
+    `differ`: what tells that the contents of a record differ from what was meant.
+    """
+    cursor.execute(REFINE.format(contents=differ, **names), values)
 
 
 def tying(rule: Rule) -> tuple[str, dict[str, Any]]:

@@ -22,13 +22,14 @@ from ledger.destinations.connectors.base import (
     refuse_open_transaction,
 )
 from ledger.destinations.connectors.guarded import connector_to
+from ledger.destinations.pacing import NoRoom, OwnTurns
 from ledger.models import database_now
 from ledger.rules import money, records
 from ledger.rules.calls import ListCall, RecordMap
 from ledger.rules.contracts import Contract
 from reconcile import leasing
 from reconcile.models import Plan, Record, Run
-from reconcile.pulling import MARGIN, NOT_PROVED, PROVED, Staging
+from reconcile.pulling import NOT_PROVED, PROVED, Staging
 from reconcile.sources import rows
 from reconcile.sources.rules import Control, SourceRules
 from reconcile.sums import NOUGHT, Side, Totals, read_totals, shown, store_totals
@@ -135,8 +136,8 @@ def _read_on(run: Run, rules: SourceRules) -> None:
 
 
 def since(run: Run, rules: SourceRules) -> datetime:
-    """Return from when on a run asks its source: the plan's lead before its window, and the usual margin."""
-    return run.window_from - timedelta(seconds=rules.lead_s) - MARGIN
+    """Return from when on a run asks its source: lead and overlap before its window."""
+    return run.window_from - timedelta(seconds=rules.lead_s + rules.list.overlap_s)
 
 
 def _pages(run: Run, rules: SourceRules, call: ListCall) -> Iterator[ListPage]:
@@ -151,11 +152,15 @@ def _pages(run: Run, rules: SourceRules, call: ListCall) -> Iterator[ListPage]:
         timeout_s=rules.connection.timeout_s,
         place=run.place if call is rules.list else None,
     )
-    target = Target(run.plan.name, rules.name, "", rules.connection)
+    turns = OwnTurns(rules.name, rules.connection.rate.per_second)
+    target = Target(run.plan.name, rules.name, "", rules.connection, turns)
     refuse_open_transaction()
-    for page in connector_to(target, rules.connector).pages(request):
-        yield page
-        refuse_open_transaction()
+    try:
+        for page in connector_to(target, rules.connector).pages(request):
+            yield page
+            refuse_open_transaction()
+    except NoRoom as error:
+        raise IncompletePull(error.detail) from None
 
 
 def _counted(run: Run, rules: SourceRules) -> Counted:

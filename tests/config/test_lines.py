@@ -142,6 +142,9 @@ SHOWN: dict[str, dict[str, str]] = {
             f"{RECORDS}::test_the_standing_of_the_one_match",
         ),
         "done_statuses": f"{RECORDS}::test_without_done_statuses_every_status_but_the_others_is_done",
+        "compare": "reconcile/test_contents.py"
+        "::test_contents_that_are_as_meant_match_and_others_say_in_which_fields",
+        "deleted": "reconcile/test_deleted.py::test_what_is_listed_as_deleted_stands_for_nothing",
         "void_statuses": f"{RECORDS}::test_only_void_records_are_a_difference_not_absence",
         **dict.fromkeys(
             ("paid", "sent", "period"),

@@ -26,6 +26,7 @@ from tests.reconcile.worlds import (
 
 LONG_AGO, JUST_NOW = NOW - timedelta(days=4), NOW - timedelta(minutes=5)
 PLACES = replace(TEN_DAYS, name="told by two places", places=True)
+KEYED = replace(TEN_DAYS, name="told by their keys", contents=True)
 THREE = replace(TEN_DAYS, name="on three sides", source=True)
 
 Labels = Counter[str]
@@ -93,6 +94,17 @@ STANDS: dict[str, Callable[[Ground], First]] = {
     "not final in time": lambda on: (
         _meant(on, state="uncertain", held=True), _there(on, standing="pending"), "uncertain"
     ),
+    "other contents": lambda on: (on.meant, _there(on, says="otherwise"), "payload_differs"),
+    "other contents, in doubt and not final": lambda on: (
+        _meant(on, state="uncertain"), _there(on, says="otherwise", standing="pending"), "payload_differs"
+    ),
+    "other contents, and over": lambda on: (
+        on.meant, replace(on.paid(on.allowed + 1), says="otherwise"), "amount_over"
+    ),
+    "contents of which nothing was said": lambda on: (
+        _meant(on, says=None), _there(on, says="otherwise"), ""
+    ),
+    "contents alike": lambda on: (_meant(on, says="net"), _there(on, says="net"), ""),
     "still worked on": lambda on: (_meant(on, state="uncertain"), _there(on, standing="pending"), ""),
     "refused, and there": lambda on: (_meant(on, state="failed"), on.there, "unexpected_at_destination"),
     "waits, and there": lambda on: (_meant(on, state="pending"), on.there, "unexpected_at_destination"),
@@ -115,6 +127,9 @@ ALONE: dict[str, Callable[[Ground], First]] = {
     "under way": lambda on: (_meant(on, state="running"), None, ""),
     "cancelled": lambda on: (_meant(on, state="failed", cancelled=True), None, ""),
     "late": lambda on: (on.meant, _there(on, late=True), ""),
+    "late, and other contents": lambda on: (
+        on.meant, _there(on, late=True, says="otherwise"), "payload_differs"
+    ),
     "late, and less": lambda on: (on.meant, replace(on.paid(-on.allowed - 1), late=True), "amount_under"),
 }  # fmt: skip
 """First defects and decoys beside which nothing stands."""

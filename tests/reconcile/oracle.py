@@ -1,7 +1,7 @@
 """What a run has to say of a world, by its plain facts: slow, obvious, and in no word taken from the SQL.
 
 It is written from what people are promised (docs/reconciliation.md): each item in one class, asked in their
-order; amounts are whole minor units. What is not compared yet, contents, has no class here.
+order; amounts are whole minor units.
 """
 
 from collections import Counter, defaultdict
@@ -237,6 +237,8 @@ def _apart(rules: Rules, meant: Meant, record: There, *, tied: bool) -> str:
         apart = record.amount - meant.amount
         if abs(apart) > (rules.tolerance or {}).get(meant.currency, 0):
             return "amount_over" if apart > 0 else "amount_under"
+    if rules.contents and meant.says is not None and meant.says != record.says:
+        return "payload_differs"
     if record.standing == "pending":
         if meant.state == "completed":
             return "status_differs"

@@ -20,9 +20,11 @@ from typing import Any
 
 import pytest
 
+from ledger.actions.submission import digest_keys
 from ledger.models import Attempt, Operation, OperationType, Permit
 from ledger.rules.calls import ListCall
 from ledger.rules.connections import Connection
+from ledger.rules.digests import leaf_digests
 from ledger.rules.states import Outcome, State, Verdict
 from reconcile import absences, leasing
 from reconcile.absences import Seen
@@ -36,7 +38,19 @@ from tests.databases import Clock, Database
 from tests.reconcile import oracle
 from tests.reconcile.books import HELD, Books
 from tests.reconcile.oracle import Difference, Item, Judged, Line
-from tests.reconcile.worlds import DECIMALS, NOW, TEN_DAYS, Declared, First, Order, Row, Rules, There, World
+from tests.reconcile.worlds import (
+    DECIMALS,
+    NOW,
+    TEN_DAYS,
+    Declared,
+    First,
+    Meant,
+    Order,
+    Row,
+    Rules,
+    There,
+    World,
+)
 
 PAGE = 40
 STATUSES = {
@@ -79,6 +93,8 @@ class Stage:
         if rules.places:
             kind.calls = kind.calls | {"lookup": kind.calls["lookup"] | {"match": PLACES}}
             kind.key_template = "order/{source.system}/{source.reference}"
+        if rules.contents:
+            kind.calls = kind.calls | {"record": kind.calls["record"] | {"compare": {"note": "memo"}}}
         kind._state.adding = True
         kind.save()
         return OperationType.objects.select_related("destination").get(pk=kind.pk)
@@ -137,7 +153,10 @@ class Stage:
         for place, first in reversed(list(enumerate(firsts))):
             key = f"{self.others.pk}/{next(self.numbers)}/{name}/first/{place}"
             before = Operation.objects.create(
-                **_row(self.others, key, first.state), held_at=NOW if first.held else None, after=before
+                **_row(self.others, key, first.state),
+                leaf_digests={},
+                held_at=NOW if first.held else None,
+                after=before,
             )
             if first.permitted:
                 Permit.objects.create(
@@ -155,6 +174,7 @@ class Stage:
         assert by is not None
         return Operation(
             **_row(self.others, f"{next(self.numbers)}/{order.name}/void/{record.number}", by.state),
+            leaf_digests={},
             amount=major(by.amount, by.currency),
             currency=by.currency,
             reverses=operation,
@@ -189,7 +209,6 @@ def _row(kind: OperationType, key: str, state: str) -> dict[str, Any]:
         "key": key,
         "state": state,
         "payload_digest": "k1:0",
-        "leaf_digests": {},
         "idempotency_key": key,
         "lease_until": NOW + timedelta(hours=1) if state == State.RUNNING else None,
         "evidence": "answer" if state == State.COMPLETED else "",
@@ -208,6 +227,7 @@ def _operation(kind: OperationType, order: Order) -> Operation:
         source_system="shop",
         source_reference=order.source,
         subject=meant.subject,
+        leaf_digests=_leaves(meant),
         accepted_at=meant.accepted,
         held_at=NOW if meant.held else None,
         cancelled_at=NOW if meant.cancelled else None,
@@ -216,6 +236,12 @@ def _operation(kind: OperationType, order: Order) -> Operation:
         attempt_count=int(meant.tried is not None),
         destination_reference=own,
     )
+
+
+def _leaves(meant: Meant) -> dict[str, str]:
+    """Return the digests of a payload that says what was meant."""
+    payload = {} if meant.says is None else {"note": meant.says}
+    return leaf_digests(digest_keys(), payload, amount=None, currency=None)
 
 
 def _attempt(operation: Operation, tried: datetime) -> Attempt:
@@ -265,6 +291,7 @@ def item(order: Order, record: There, *, amount: int | None) -> dict[str, Any]:
         "status": None if record.trouble == "status" else statuses[record.number % len(statuses)],
         "created_at": told,
         **({"payer": {"name": f" {record.payer} "}} if record.payer else {}),
+        "memo": record.says,
     }
 
 
@@ -345,6 +372,7 @@ def _kept(order: Order, record: There) -> dict[str, Any]:
         "status": STATUSES[record.standing][0],
         "standing": record.standing,
         "occurred_at": record.made.isoformat() if record.made is not None else None,
+        **({"contents": ["note"]} if order.meant and order.meant.says not in (None, record.says) else {}),
     }
 
 

@@ -7,6 +7,7 @@ product's own code (`paging.walk`), as an HTTP list would be.
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -19,8 +20,12 @@ from ledger.rules.calls import Paging
 from ledger.rules.outcomes import Answer
 
 PAGE = 3
+MADE = datetime.now(UTC) - timedelta(days=2)
+"""When all records were made, whenever they are shown."""
+TOMBS = "a cursor over the last change, with what is deleted"
+CHANGES = ("a cursor over the last change", TOMBS)
 WAYS = {
-    "a cursor over the last change": Paging(style="cursor", next="next", parameter="cursor"),
+    **dict.fromkeys(CHANGES, Paging(style="cursor", next="next", parameter="cursor")),
     "after the last id": Paging(style="last_id", parameter="after", more="more"),
     "an offset with an overlap": Paging(style="offset", parameter="offset", overlap=2),
 }
@@ -37,15 +42,20 @@ class Row:
     changed: int = 0
     shown: bool = True
     """The list shows it; a look-up does in any case."""
+    gone: bool = False
+    """It is there no more; a list that tells of it has no more than its id."""
 
     def listed(self) -> dict[str, Any]:
         """Write it as the destination lists it."""
+        if self.gone:
+            return {"id": self.id, "gone": True}
         return {
             "id": self.id,
             "metadata": {"operation": self.key},
             "total": f"{self.amount}.00",
             "currency": "ZAR",
             "status": self.status,
+            "created_at": MADE.isoformat(),
         }
 
 
@@ -56,6 +66,8 @@ class Moving:
     dice: random.Random = field(default_factory=random.Random)
     way: str = "a cursor over the last change"
     rows: dict[str, Row] = field(default_factory=dict)
+    graves: dict[str, Row] = field(default_factory=dict)
+    """What was deleted, where the list tells of that."""
     versions: dict[str, set[tuple[Decimal | None, str]]] = field(default_factory=dict)
     always: set[str] = field(default_factory=set)
     """Ids of records that were there, and shown, all the time since the list was begun."""
@@ -70,6 +82,14 @@ class Moving:
         self.ticks += 1
         self.rows[row.id] = replace(row, changed=self.ticks)
         self.versions.setdefault(row.id, set()).add((Decimal(row.amount), row.status))
+
+    def bury(self, row: Row) -> None:
+        """Hold a record no more."""
+        del self.rows[row.id]
+        if self.way == TOMBS:
+            self.ticks += 1
+            self.graves[row.id] = replace(row, gone=True, shown=True, changed=self.ticks)
+            self.versions[row.id].add((None, "deleted"))
 
     def begin(self) -> None:
         """Begin to be watched: from now on, what stays was always there."""
@@ -87,7 +107,7 @@ class Moving:
                 case "void" if row is not None:
                     self.put(replace(row, status="void"))
                 case "delete" if row is not None:
-                    del self.rows[row.id]
+                    self.bury(row)
                     self.always.discard(row.id)
                     self.there.discard(row.id)
                 case "show" if row is not None:
@@ -102,9 +122,9 @@ class Moving:
         """Give out a page, by its own way of paging."""
         if number and not self.calm:
             self.move()
-        shown = [row for row in self.rows.values() if row.shown]
+        shown = [row for row in (*self.rows.values(), *self.graves.values()) if row.shown]
         body: dict[str, Any] = {}
-        if self.way == "a cursor over the last change":
+        if self.way in CHANGES:
             shown = [row for row in sorted(shown, key=_changed) if row.changed > int(step.value or 0)]
             body["next"] = str(shown[PAGE - 1].changed) if len(shown) > PAGE else None
         elif self.way == "after the last id":

@@ -56,6 +56,8 @@ class Rules:
     """How far the source is behind."""
     declared: tuple[Declared, ...] = ()
     """By what else than its key a record is an operation's."""
+    contents: bool = False
+    """What records say is compared with what payloads said."""
 
 
 TEN_DAYS = Rules(
@@ -83,6 +85,7 @@ ALL_RULES = (
         (date(2026, 11, 10), date(2026, 11, 12)),
         tolerance={"ZAR": 2, "JPY": 1, "KWD": 7},
         source=True,
+        contents=True,
     ),
     Rules(
         "a day of twenty-five hours",
@@ -92,6 +95,7 @@ ALL_RULES = (
         (date(2026, 11, 1), date(2026, 11, 1)),
         grace=timedelta(days=19),
         tolerance={"KWD": 5},
+        contents=True,
     ),
     Rules(
         "four days of the east, never asked",
@@ -151,6 +155,8 @@ class Meant:
     subject: str = ""
     known: int = 0
     """The number of the record that it is known by there, although no record carries its key."""
+    says: str | None = ""
+    """What its payload says where contents are compared; None where it says nothing of that."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +189,8 @@ class There:
     """It was on an earlier page with this amount, and changed while the list was read."""
     reversal: Reversal | None = None
     payer: str = ""
+    says: str = ""
+    """What its contents are, where they are not as plain as most are."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +278,7 @@ def made(number: int, rules: Rules) -> World:
     orders: list[Order] = []
     for name in range(dice.randint(1, 8)):
         order = _order(f"w{number}/{name}", dice, rules=rules, places=places)
+        order = _saying(order, dice) if rules.contents else order
         order = replace(order, rows=_rows(order, dice, rules=rules, places=places) if rules.source else ())
         if rules.declared:
             orders += _apart(order, dice, rules=rules)
@@ -305,6 +314,18 @@ def _apart(order: Order, dice: random.Random, *, rules: Rules) -> list[Order]:
     kept = () if dice.random() < 0.85 else order.there[:1]
     apart = Order(f"{order.name}/apart", None, tuple(there[len(kept) :]), carries)
     return [replace(order, meant=meant, there=kept), apart] if apart.there else [replace(order, meant=meant)]
+
+
+def _saying(order: Order, dice: random.Random) -> Order:
+    """Let a payload say something, or nothing, and records something else."""
+    meant = order.meant
+    if meant is not None:
+        meant = replace(meant, says=dice.choices(("", "paid late", None), (70, 20, 10))[0])
+    says = (meant.says or "") if meant is not None else ""
+    there = (
+        replace(one, says=dice.choices((says, "paid late", "net"), (80, 10, 10))[0]) for one in order.there
+    )
+    return replace(order, meant=meant, there=tuple(there))
 
 
 def _sourced(order: Order, dice: random.Random, *, rules: Rules) -> list[Order]:

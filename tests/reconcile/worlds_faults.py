@@ -4,7 +4,7 @@
 
 from types import ModuleType
 
-from reconcile import comparing, marking, tying
+from reconcile import comparing, contents, marking, tying
 from reconcile.sources import comparing as source
 
 Fault = tuple[ModuleType, str, str, str]
@@ -22,6 +22,9 @@ FAULTS: list[Fault] = [
     (comparing, "CLASSIFY", "d.amount - l.amount > allowed.amount", "d.amount - l.amount >= allowed.amount AND d.amount <> l.amount"),
     (comparing, "CLASSIFY", "l.amount - d.amount > allowed.amount", "abs(l.amount) - abs(d.amount) > allowed.amount"),
     (comparing, "CLASSIFY", "jsonb ->> l.currency", "jsonb ->> 'ZAR'"),
+    (comparing, "CLASSIFY", "WHEN {contents} THEN '{PAYLOAD_DIFFERS}'", ""),
+    (contents, "DIFFER", "OR d.contents ? 'differs'", ""),
+    (contents, "OF_LEDGER", "HAVING count(*) > 0", ""),
     (comparing, "CLASSIFY", "WHEN d.standing = '{waiting}' AND l.state = '{completed}' THEN '{STATUS_DIFFERS}'", ""),
     (comparing, "CLASSIFY", "CASE WHEN l.held THEN '{UNCERTAIN}' ELSE '{IN_FLIGHT}' END", "'{IN_FLIGHT}'"),
     (comparing, "CLASSIFY", "d.occurred_at < %(window_to)s", "d.occurred_at <= %(window_to)s"),

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 from django.db import connections
 
-from ledger.destinations.pacing import Pace
+from ledger.destinations.pacing import Turns
 from ledger.rules.calls import ListCall, LookupCall, RecordMap, SendCall
 from ledger.rules.connections import Connection
 from ledger.rules.contracts import Contract
@@ -41,11 +41,14 @@ class ConfigurationError(TieoutError):
 
 
 class IncompletePull(Exception):
-    """A list was not read to its end, so nothing that is missing from it is absent; `status` ended it."""
+    """A list was not read to its end, so nothing that is missing from it is absent; `status` ended it.
 
-    def __init__(self, reason: str, *, status: int | None = None) -> None:
+    `wait_s`: the answer asked to come again after so long, or only said that it is asked too often (0).
+    """
+
+    def __init__(self, reason: str, *, status: int | None = None, wait_s: float | None = None) -> None:
         super().__init__(reason)
-        self.reason, self.status = reason, status
+        self.reason, self.status, self.wait_s = reason, status, wait_s
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Target:
     title: str
     account: str
     reach: Connection
-    pace: Pace | None = None
+    pace: Turns | None = None
     """Its turns: a call takes one before it goes, and says afterwards whether everybody is to wait."""
 
 

@@ -1,7 +1,8 @@
 """The connector for JSON over HTTP, driven by the configuration file alone."""
 
 import base64
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -35,7 +36,8 @@ from ledger.rules.records import holds, search
 
 BODY_MAX_BYTES = 5 * 1024 * 1024
 LOOK_PAGES, PULL_PAGES = 50, 20_000
-_PARTIAL, _UNAUTHORIZED = 206, 401
+_PARTIAL, _UNAUTHORIZED, _TOO_OFTEN = 206, 401, 429
+FIRST_PAUSE_S = 0.5
 LEFT_PART = 0.5
 """No send starts with less of its time left: it would only meet silence."""
 _GENERAL = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "tieout"}
@@ -114,9 +116,12 @@ class HttpConnector:
             # "No such" past the end is the end; of what was asked for first it is a wrong address or place.
             absent = () if number == 0 else request.contract.absent
             outgoing = self._question(request, values, step)
-            with nullcontext() if self._pace is None else self._pace.room(wait_s=LIST_WAIT_S):
-                page = self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
-            return self._refuse_failed(page, call.fails)
+
+            def once(wait_s: float) -> Page:
+                with nullcontext() if self._pace is None else self._pace.room(wait_s=wait_s):
+                    return self._page(outgoing, wire.Deadline(request.timeout_s), absent=absent)
+
+            return self._refuse_failed(_patiently(once), call.fails)
 
         try:
             listing = self._listing(request, values, pages=PULL_PAGES, items=PULL_ITEMS)
@@ -208,8 +213,7 @@ class HttpConnector:
             outgoing, deadline=deadline, limit_bytes=BODY_MAX_BYTES, route=self._route, hang_up=hang_up
         )
         if self._pace is not None and whole.status in MIND:
-            said = Answer("answered", headers=whole.headers, received_at=datetime.now(UTC))
-            self._pace.mind(retry_after_s(said) or 0)
+            self._pace.mind(_asked_to_wait(whole) or 0)
         return whole
 
     def _page(self, outgoing: httpx.Request, deadline: wire.Deadline, *, absent: tuple[int, ...]) -> Page:
@@ -230,7 +234,7 @@ class HttpConnector:
         if not 200 <= whole.status < 300 or whole.status == _PARTIAL:
             listed = ", which is no listed absence" if whole.status in (404, 410) else ""
             words = f"{self._title} answered with status {whole.status}{listed}."
-            raise IncompletePull(words, status=whole.status)
+            raise IncompletePull(words, status=whole.status, wait_s=_asked_to_wait(whole))
         body, readable, detail = _decode(whole)
         if not readable or not whole.body:
             raise IncompletePull(detail or f"{self._title} answered with nothing.")
@@ -259,6 +263,35 @@ def authorization(auth: Auth | None) -> dict[str, str]:
             return {"Authorization": f"Basic {base64.b64encode(pair).decode('ascii')}"}
         case "oauth2":
             return {}  # its token is asked for right before each call
+
+
+def _asked_to_wait(whole: wire.Whole) -> float | None:
+    """Return after how many seconds an answer wants to be asked again; None where it does not say so."""
+    if whole.status not in MIND:
+        return None
+    said = retry_after_s(Answer("answered", headers=whole.headers, received_at=datetime.now(UTC)))
+    return 0 if said is None and whole.status == _TOO_OFTEN else said
+
+
+def _patiently(fetch: Callable[[float], Page]) -> Page:
+    """Fetch a page of a list, and again as it asks to be, while that comes to no more than LIST_WAIT_S.
+
+    `fetch` is given how long it may wait for room. Each pause is twice the one before at the least.
+    """
+    left_s, pause_s = LIST_WAIT_S, FIRST_PAUSE_S
+    while True:
+        try:
+            return fetch(left_s)
+        except IncompletePull as error:
+            if error.wait_s is None:
+                raise
+            wait_s = max(error.wait_s, pause_s)
+            if wait_s > left_s:
+                raise IncompletePull(
+                    f"{error.reason} It asks to wait for longer than a list waits.", status=error.status
+                ) from None
+        time.sleep(wait_s)
+        left_s, pause_s = left_s - wait_s, pause_s * 2
 
 
 def _counted(goes: Paging, step: Step) -> dict[str, str | int]:
