@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, DecimalField, F, Sum, Value, When
+from django.db.models import Case, Count, DecimalField, F, OuterRef, Subquery, Sum, Value, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Abs, Coalesce, NullIf
 
@@ -307,6 +307,15 @@ class PeriodSignature(signing_off.Signature):
         """Say why this person does not prepare it; empty where they may."""
         why = access.why_not(self.person, "prepare")
         return why or leaves.why_not_prepared(self.period, self.report, self.standing)
+
+
+def drifted(*, most: int = 20) -> list[tuple[Period, int]]:
+    """Return the signed periods of which something is no longer as signed, and how much; one query."""
+    rows = Period.objects.filter(reports__in=LateItem.objects.living().values("report"))
+    counted = LateItem.objects.living().filter(report__period=OuterRef("pk")).order_by()
+    number = counted.values("report__period").annotate(number=Count("pk")).values("number")
+    found: Any = rows.select_related("plan").distinct().annotate(number=Subquery(number))
+    return [(one, one.number) for one in found.order_by("-first_day", "pk")[:most]]
 
 
 def prepare(period: Period, *, person: User, note: str, **command: Any) -> SignOff:

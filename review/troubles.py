@@ -13,8 +13,8 @@ from django.urls import reverse
 from ledger import sight
 from ledger.door import health
 from ledger.models import Case, Delivery, Pause, Webhook
-from reconcile.models import Run
-from review import expected, wording
+from reconcile.models import Period, Run
+from review import expected, periods, wording
 from review.instants import instant
 from review.models import Channel
 
@@ -62,7 +62,15 @@ def read(now: datetime, pauses: Sequence[Pause], ran: expected.Expected) -> list
         words = f"{wording.bounded(count, COUNTED)} given up"
         address = f"{reverse('deliveries')}?view={Delivery.State.GIVEN_UP}"
         found.append(Trouble("Webhooks.", "What others were to be told was given up.", words, address))
-    return [*found, *_of_notices(now)]
+    return [*found, *_of_notices(now), *map(_no_longer_as_signed, periods.drifted())]
+
+
+def _no_longer_as_signed(found: tuple[Period, int]) -> Trouble:
+    period, count = found
+    name = f"{period.title} of {period.plan.name}"
+    items = "1 item is" if count == 1 else f"{count} items are"
+    address = reverse("period", args=[period.uid])
+    return Trouble("A signed period.", f"{items} no longer as signed in {name}.", "See which", address)
 
 
 def _of_notices(now: datetime) -> list[Trouble]:

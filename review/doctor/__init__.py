@@ -24,6 +24,7 @@ ON_DATABASE: dict[str, Callable[[], Iterator[Line]]] = {
     "cache": installation.cache_table,
     "people": installation.people,
     "schedules": configured.schedules,
+    "periods": configured.closed_periods,
     "destinations": configured.destinations,
     "webhooks": configured.webhooks,
     "notices": configured.notices,

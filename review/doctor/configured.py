@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ledger.destinations.connectors.base import ConfigurationError, kept_text
 from ledger.models import Destination, Pause, Team, Webhook, database_now
-from review import expected
+from review import expected, periods
 from review.doctor.lines import Line, ok, warning, wrong
 from review.models import Channel, Message
 
@@ -28,6 +28,19 @@ def schedules() -> Iterator[Line]:
         yield warning(
             "schedules", "No plan is set up: nothing is reconciled.", "Add [plans.NAME] and configure."
         )
+
+
+def closed_periods() -> Iterator[Line]:
+    """Say which signed periods are no longer as they were signed."""
+    found = periods.drifted()
+    for period, count in found:
+        items = "1 item is" if count == 1 else f"{count} items are"
+        remedy = "Its page under Periods names each; the next open period answers for them."
+        yield warning(
+            f"period {period.plan.name} {period.first_day:%Y-%m}", f"{items} not as signed.", remedy
+        )
+    if not found:
+        yield ok("signed periods", "each as signed, as far as runs have looked since")
 
 
 def destinations() -> Iterator[Line]:

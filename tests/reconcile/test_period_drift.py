@@ -21,11 +21,13 @@ from django.db.utils import DatabaseError
 from ledger.models import Event
 from reconcile.models import LateItem, Period, PeriodLine, PeriodReport, Plan
 from reconcile.periods import drifting
+from review.doctor.configured import closed_periods
 from tests.databases import Clock
-from tests.people import browser_of, person
+from tests.people import browser_of, limited, person
 from tests.reconcile.books import HELD, Books, key_of, record
 from tests.reconcile.closing import at, january, run_days, signed
 from tests.review.signing import text
+from tests.review.test_entities import CAPE
 
 
 @pytest.fixture
@@ -117,6 +119,21 @@ def test_what_is_as_signed_again_is_over_and_what_changes_once_more_is_told_anew
         assert LateItem.objects.count() == found
         assert late() == ([] if total == "100.00" else [("INV-1", "changed")])
     assert Event.objects.filter(kind="period_drifted").count() == 2
+
+
+def test_today_and_the_doctor_say_which_signed_period_is_otherwise(closed: Period, clock: Clock) -> None:
+    assert "A signed period." not in text(browser_of("vic").get("/"))
+    assert [line.name for line in closed_periods()] == ["signed periods"]
+    listed(one(total="99.00"), one(7, key="X-7"))
+    clock.advance(3600)
+    books().run()
+    said = text(browser_of("vic").get("/"))
+    assert "2 items are no longer as signed in January 2027 of invoices." in said
+    assert f"/periods/{closed.uid}/" in said
+    (line,) = closed_periods()
+    assert (line.name, line.words) == ("period invoices 2027-01", "2 items are not as signed.")
+    limited("kim", CAPE)
+    assert "no longer as signed" not in text(browser_of("kim").get("/"))
 
 
 def test_a_run_that_covers_no_day_of_it_says_nothing_of_what_it_did_not_ask_for(
