@@ -151,6 +151,7 @@ Q_CLUSTER = {
 SWEEP_HOOKS = [
     "reconcile.scheduling.sweep",
     "reconcile.statements.keeping.sweep",
+    "reconcile.statements.evidence.actions.sweep",
     "review.bulk.sweeping.sweep",
     "ledger.webhooks.sweeping.sweep",
     "reconcile.proposals.actions.sweep",

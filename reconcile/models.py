@@ -33,6 +33,8 @@ from reconcile.proposals.models import EntityLimit as EntityLimit
 from reconcile.proposals.models import Proposal as Proposal
 from reconcile.signing.models import SignOff as SignOff
 from reconcile.sources.rules import SourceRules
+from reconcile.statements.evidence.models import Kept as Kept
+from reconcile.statements.evidence.models import KeptPiece as KeptPiece
 from reconcile.statements.models import Comparison as Comparison
 from reconcile.statements.models import Piece as Piece
 from reconcile.statements.profiles.models import Profile as Profile

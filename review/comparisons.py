@@ -1,6 +1,7 @@
 """Two dropped exports as people read them: how each file is read, and what their comparison came to."""
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,6 +11,7 @@ from typing import Any, Self
 from django.contrib.auth.models import User
 from django.http import QueryDict
 
+from ledger.models import database_now
 from ledger.rules.money import DECIMALS
 from reconcile.classes import ItemClass
 from reconcile.histories.files import ENCODINGS
@@ -19,7 +21,7 @@ from reconcile.statements import days, keeping, rejecting, telling
 from reconcile.statements.columns import OPTIONAL, PARTS
 from reconcile.statements.profiles import saving
 from reconcile.tables import About, Table
-from review import amounts
+from review import access, amounts, kept
 from review.tie_out import Group, groups
 
 SHOWN = 200
@@ -307,6 +309,19 @@ class Reading:
         return said
 
 
+def shown(person: User) -> dict[str, Any]:
+    """Return what the page shows of one's own comparison, and of what is kept."""
+    return {
+        "section": "compare",
+        "now": database_now(),
+        "reading": Reading.of(person),
+        "command_id": uuid.uuid4(),
+        "why_not": access.why_not(person, "propose"),
+        "why_not_keep": access.why_not(person, "comment"),
+        "kept": kept.Evidence.seen_by(person),
+    }
+
+
 def grouped(number: int) -> str:
     """Write a large number with its thousands apart."""
     return f"{number:,}".replace(",", "\u00a0")
@@ -320,9 +335,7 @@ def found(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def document(comparison: Comparison) -> Iterator[str]:
     """Yield what `compare --json` prints of these files."""
-    names = ("files", "hint", "not_tested", "classes", "totals", "residual")
-    head = {name: comparison.report.get(name) for name in names}
-    return telling.document(head, found(comparison))
+    return telling.document(telling.head_of(comparison.report), found(comparison))
 
 
 def table(comparison: Comparison, *, author: str) -> Table:

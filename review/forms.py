@@ -80,6 +80,21 @@ def within(given: date) -> date:
     return given
 
 
+class KeepForm(forms.Form):
+    """Which comparison is kept as evidence, why, and until when."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    reason = forms.CharField(
+        max_length=REASON_MAX, error_messages={"required": "Write a reason; it stays in the trail."}
+    )
+    until = Day(
+        error_messages={
+            "required": "Say until when it is kept.",
+            "invalid": "Say a day, such as 2027-12-31.",
+        },
+    )
+
+
 class OverrideForm(ReasonForm):
     """Absence attested by hand: where it was looked, when, why, and what it leads to."""
 

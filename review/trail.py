@@ -67,6 +67,8 @@ _DID = {
     "auditor_ended": "ended an audit{person}.",
     "sampled": "drew a sample.",
     "access_reviewed": "reviewed who may do what.",
+    "comparison_kept": "kept a comparison of two files.",
+    "comparison_deleted": "deleted a comparison that was kept.",
     "configured": "changed the rules{section}.",
     "imported": "took in what a platform tells of its runs.",
     "drill_begun": "began a drill{type}.",

@@ -116,6 +116,49 @@ SET why = format('The other file has %%s: noughts before it were lost.', b.shown
 FROM alone AS a JOIN alone AS b ON b.bare = a.bare AND b.side <> a.side AND b.shown <> a.shown
 WHERE t.run_id = %(run)s AND t.id = a.id AND t.why = ''
 """
+# The same to whoever reads it: a letter of another alphabet, or another blank, stands in one of them.
+LOOKS_ALIKE = """
+WITH alone AS (
+    SELECT id, side, shown,
+        regexp_replace(
+            translate(normalize(shown, NFKC), %(others)s, %(latin)s), '[[:space:]]', '', 'g'
+        ) AS bare
+    FROM reconcile_compared WHERE run_id = %(run)s AND item_class = ANY(%(alone)s) AND reference <> ''
+)
+UPDATE reconcile_compared AS t
+SET why = format(
+    'The other file has %%s, which looks the same: it has another letter, dash or blank.', b.shown
+)
+FROM alone AS a JOIN alone AS b ON b.bare = a.bare AND b.side <> a.side AND b.shown <> a.shown
+WHERE t.run_id = %(run)s AND t.id = a.id AND t.why = ''
+"""
+# The longest of one file, and what the other file has goes on where they end: its column was too short.
+CUT = """
+WITH alone AS (
+    SELECT id, side, shown, length(shown) AS long FROM reconcile_compared
+    WHERE run_id = %(run)s AND item_class = ANY(%(alone)s) AND reference <> ''
+), longest AS (
+    SELECT side, max(long) AS most FROM alone GROUP BY side HAVING max(long) >= %(cut_from)s
+), pairs AS (
+    SELECT a.id AS short_id, a.shown AS short, b.id AS whole_id, b.shown AS whole
+    FROM alone AS a JOIN longest USING (side)
+        JOIN alone AS b ON b.side <> a.side AND left(b.shown, most) = a.shown AND b.long > most
+    WHERE a.long = most
+), said AS (
+    SELECT short_id AS id, format('The other file has %%s: this one may have been cut.', min(whole)) AS why
+    FROM pairs GROUP BY short_id
+    UNION ALL
+    SELECT whole_id, format('The other file has %%s, which may have been cut.', min(short))
+    FROM pairs GROUP BY whole_id
+)
+UPDATE reconcile_compared AS t SET why = said.why FROM said
+WHERE t.run_id = %(run)s AND t.id = said.id AND t.why = ''
+"""
+CUT_FROM = 8
+"""How long references are at the least of which one is called cut: short ones begin alike by chance."""
+OTHERS = "АВЕЅІЈКМНОРСТУХаеѕіјорсухΑΒΕΖΗΙΚΜΝΟΡΤΥΧο‐‑‒–—−"
+LATIN = "ABESIJKMHOPCTYXaesijopcyxABEZHIKMNOPTYXo------"
+"""Cyrillic and Greek letters and dashes, and what each looks like."""
 FOUND = """
 WITH found AS (
     SELECT t.item_class, t.shown, t.reference, t.id, t.side, t.operation_id, t.why, d.why AS pair_why,
@@ -218,7 +261,7 @@ def compared(
                 cursor.execute(WORK_MEM)
                 cursor.execute(ALIKE, values)
                 alike = cursor.fetchall()
-                for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE), LOST):
+                for statement in (PAIR_SEVERAL, LINK, comparing.classifying(TABLE), LOST, LOOKS_ALIKE, CUT):
                     cursor.execute(statement, values)
                 cursor.execute(FOUND + SUM_UP, values)
                 come_to = [Sum(*row) for row in cursor.fetchall()]
@@ -284,6 +327,9 @@ def _values() -> dict[str, Any]:
         "duplicate": ItemClass.DUPLICATE.value,
         "alone": [ItemClass.MISSING.value, ItemClass.UNEXPECTED.value],
         "differing": [ItemClass.AMOUNT_OVER.value, ItemClass.AMOUNT_UNDER.value],
+        "others": OTHERS,
+        "latin": LATIN,
+        "cut_from": CUT_FROM,
         "ambiguous": ItemClass.AMBIGUOUS.value,
         "untold": UNTOLD,
         "live": LIVE,

@@ -45,6 +45,9 @@ def wrong(text: str, *, cut: bool) -> str:
     if len(text) > TEXT_MAX:
         return f"its reference has more than {TEXT_MAX} characters"
     if not text.isprintable():
+        odd = {letter for letter in text if not letter.isprintable()}
+        if all(letter.isspace() and letter not in "\t\n\r\v\f" for letter in odd):
+            return "its reference has a blank of another kind in it, such as a no-break space"
         return "its reference has a control character"
     if text[0] == "'" and text[1:2] in set("0123456789=+-@"):
         return f"its reference {text} has an apostrophe before it, as spreadsheets are told what is text"

@@ -125,6 +125,15 @@ def told(done: Compared, found: Iterable[Difference]) -> Iterator[dict[str, Any]
         yield _difference(difference) | {"why": words}
 
 
+MEMBERS = ("files", "hint", "not_tested", "classes", "totals", "residual")
+"""What `--json` says before the differences, as a report is kept."""
+
+
+def head_of(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a kept report says before its differences."""
+    return {name: report.get(name) for name in MEMBERS}
+
+
 def document(head: Mapping[str, Any], found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what `--json` prints, piece by piece: the same keys as of a run, and how the files were read.
 

@@ -1,7 +1,5 @@
 """Two exports dropped on a page: read, compared, reported, and forgotten."""
 
-import uuid
-
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -9,14 +7,12 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from ledger.models import database_now
 from reconcile.histories.files import FileRefused
 from reconcile.models import Comparison
 from reconcile.statements import keeping
 from reconcile.tables import Form
-from review import access, comparisons
+from review import comparisons
 from review.access import people_only
-from review.comparisons import Reading
 from review.views.files import given
 from review.views.operation import SeeOther, person
 
@@ -34,14 +30,7 @@ def show(request: HttpRequest) -> HttpResponse:
             return SeeOther(reverse("compare"))
         except FileRefused as error:
             refusal = error.detail
-    context = {
-        "section": "compare",
-        "now": database_now(),
-        "reading": Reading.of(person(request)),
-        "refusal": refusal,
-        "command_id": uuid.uuid4(),
-        "why_not": access.why_not(request.user, "propose"),
-    }
+    context = comparisons.shown(person(request)) | {"refusal": refusal}
     return render(request, "review/compare.html", context)
 
 

@@ -45,6 +45,7 @@ HARMLESS = {
     "compare/": "files of one's own, read and not kept",
     "compare/columns/": "files of one's own, read and not kept",
     "compare/example/": "files of one's own, read and not kept",
+    "compare/keep/": "a sealed copy of one's own files, which goes by itself at its day",
     "compare/forget/": "files of one's own, which are dropped again",
     "you/": "chosen anew",
     "you/digest/": "chosen anew",

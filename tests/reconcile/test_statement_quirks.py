@@ -94,6 +94,32 @@ def test_64_damaged_references_are_flagged_and_what_has_lost_its_noughts_is_name
     assert whys["00472"].endswith("not in shop.csv. The other file has 472: noughts before it were lost.")
 
 
+def test_64_references_that_look_alike_or_were_cut_say_so_on_both_sides(compare: Files) -> None:
+    """Never matched: a letter, dash or blank of another kind, an end that a column had no room for."""
+    source = (
+        HEAD
+        + "INV 1A,1,ZAR\nАВС-2,1,ZAR\nORDER-2026-000471,1,ZAR\nB-77,1,ZAR\n C1\u00a0,1,ZAR\nD\u00a01,1,ZAR\n"
+    )
+    books = HEAD + "INV  1A,1,ZAR\nABC–2,1,ZAR\nORDER-2026-0,1,ZAR\nB-7,1,ZAR\nC1,1,ZAR\nD 1,1,ZAR\n"
+    done = compare(source, books)
+    assert counts(done) == {
+        "unreadable": 1,
+        "matched": 1,
+        "missing_at_destination": 4,
+        "unexpected_at_destination": 5,
+    }
+    whys = {one["reference"]: one["why"].partition(".csv.")[2].strip() for one in done["findings"]}
+    alike = "which looks the same: it has another letter, dash or blank."
+    assert whys["INV  1A"] == f"The other file has INV 1A, {alike}"
+    assert whys["ABC–2"] == f"The other file has АВС-2, {alike}"
+    assert whys["АВС-2"] == f"The other file has ABC–2, {alike}"
+    assert whys["ORDER-2026-0"] == "The other file has ORDER-2026-000471: this one may have been cut."
+    assert whys["ORDER-2026-000471"] == "The other file has ORDER-2026-0, which may have been cut."
+    assert whys["B-7"] == whys["B-77"] == "", "what is short begins alike by chance"
+    (odd,) = (one["why"] for one in done["findings"] if one["class"] == "unreadable")
+    assert "a blank of another kind in it, such as a no-break space" in odd
+
+
 def test_66_a_total_is_held_to_its_lines(compare: Files) -> None:
     source = (
         "reference,amount,currency\nA,10,ZAR\nB,-2.50,ZAR\nSubtotal,1,\nTotal,7.50,\nClosing balance,99,\n"

@@ -16,7 +16,7 @@ import uuid
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from django.urls import URLPattern, URLResolver
 
 from config.urls import urlpatterns
 from ledger import actions
-from ledger.models import Delivery, Event, Operation, Pause, Team
+from ledger.models import Delivery, Event, Operation, Pause, Team, database_now
 from ledger.rules.leaves import Action
 from reconcile import asking, tasks
 from reconcile.differences import actions as differences
@@ -38,6 +38,7 @@ from reconcile.models import Comparison, Finding, Plan, Repeat, Run, SignOff
 from reconcile.proposals.actions import propose_role
 from reconcile.signing import actions as signing
 from reconcile.statements import keeping
+from reconcile.statements.evidence import actions as keeping_evidence
 from review import access_review, saved, taking_back
 from review.access import (
     LOOKS_ONLY,
@@ -412,6 +413,24 @@ def dropped(place: Place, name: str, way: str = "", *, done: bool = False) -> tu
     return f"/compare{way}", {"way": "compare"}
 
 
+def to_keep(place: Place, name: str) -> tuple[str, Form]:
+    """Files of each of them, compared, which whoever decides may keep as evidence."""
+    dropped(place, name, done=True)
+    own = name if name in WITH_A_ROLE else "ann"
+    uid = str(Comparison.objects.get(owner=person(own)).uid)
+    until = (database_now() + timedelta(days=30)).date().isoformat()
+    return "/compare/keep/", {"uid": uid, "until": until, "reason": "Close"}
+
+
+def in_evidence(place: Place, name: str, way: str) -> tuple[str, Form]:
+    """What each of them has kept."""
+    _, said = to_keep(place, name)
+    own = person(name if name in WITH_A_ROLE else "ann")
+    until = date.fromisoformat(str(said["until"]))
+    uid = keeping_evidence.keep(own, uuid.UUID(str(said["uid"])), until=until, reason="Close").uid
+    return f"/compare/kept/{uid}{way}", {}
+
+
 def to_run(place: Place, name: str) -> tuple[str, Form]:
     run(place, name)
     for other in Run.objects.running():
@@ -515,6 +534,8 @@ class Door:
     """No sign-in is asked for."""
     done: int = 303
     """What who may is answered."""
+    seen: tuple[str, ...] = WITH_A_ROLE
+    """Who sees it; to others it is not there."""
     own: bool = False
     """It is about the own account of whoever is signed in, with a role or without."""
 
@@ -524,6 +545,8 @@ def at(address: str, **more: Any) -> Door:
 
 
 OPERATION = "operations/<uuid:uid>/"
+KEPT = ("ann", "bob", "ira")
+"""Who has kept it, and who looks at personal values."""
 DOORS: dict[str, Door] = {
     "": at("/"),
     "since/": at("/since/"),
@@ -580,6 +603,11 @@ DOORS: dict[str, Door] = {
     "compare/columns/": Door(lambda place, name: dropped(place, name, "/columns/"), WITH_A_ROLE, shows=False),
     "compare/example/": at("/compare/example/", may=WITH_A_ROLE, shows=False),
     "compare/forget/": Door(lambda place, name: dropped(place, name, "/forget/"), WITH_A_ROLE, shows=False),
+    "compare/keep/": Door(to_keep, may=("ann", "bob"), shows=False),
+    "compare/kept/<uuid:uid>.json": Door(lambda place, name: in_evidence(place, name, ".json"), seen=KEPT),
+    "compare/kept/<uuid:uid>/<str:side>/": Door(
+        lambda place, name: in_evidence(place, name, "/source/"), seen=KEPT
+    ),
     "compare.csv": Door(lambda place, name: dropped(place, name, ".csv", done=True)),
     "compare.xlsx": Door(lambda place, name: dropped(place, name, ".xlsx", done=True)),
     "compare/unreadable.csv": Door(lambda place, name: dropped(place, name, "/unreadable.csv", done=True)),
@@ -835,7 +863,7 @@ def test_what_is_only_read_is_shown_to_each_role_and_takes_no_form(place: Place)
                 assert found[2:] == (403, 403), found
                 assert "Your account has no role yet." in said(shown)
             else:
-                assert found[2:] == (200, 405), found
+                assert found[2:] == (200 if name in door.seen else 404, 405), found
                 if shown["Content-Type"].startswith("text/html"):
                     explained(said(shown), found)
     assert rows() == before
