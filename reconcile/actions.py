@@ -171,7 +171,8 @@ def _bare(finding: Finding) -> bool:
 
 
 def _has_own_case(finding: Finding) -> bool:
-    return finding.by_source or (finding.operation is None and finding.item_class in OWNERLESS)
+    ownerless = finding.item_class in OWNERLESS or finding.meant is not None
+    return finding.by_source or (finding.operation is None and ownerless)
 
 
 def _held(run: Run, references: Sequence[str]) -> Held:

@@ -19,7 +19,7 @@ from ledger.rules.states import Standing, State, Verdict
 from reconcile import contents, marking, offsets
 from reconcile.classes import ItemClass
 from reconcile.models import Run
-from reconcile.rules import declared, matching
+from reconcile.rules import declared, matching, ways
 
 STAGE_LEDGER = """
 INSERT INTO reconcile_record (
@@ -200,12 +200,14 @@ def classify(run: Run) -> None:
     with whole_sets() as cursor:
         if linking is not None:
             cursor.execute(linking[0], named | linking[1])
-        matching.tie(cursor, declared.of(run.plan), named)
+        matching.tie(cursor, declared.of(run.plan), NAMES, named)
         in_part = [row.pk for row in offsets.in_part(run)]
         differ = contents.DIFFER if contents.fields_of(run.plan.operation_type) else NEVER
         cursor.execute(classifying("reconcile_record", differ=differ), named | {"in_part": in_part})
         if run.plan.rules:
             matching.refine(cursor, NAMES, named, differ=differ)
+        if run.plan.tolerance_cap:
+            ways.cap(cursor, run.plan.tolerance_cap, NAMES, run.pk)
 
 
 def classifying(records: str, *, differ: str = NEVER) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from ledger import actions
 from ledger.models import Operation, OperationType
@@ -16,7 +16,9 @@ from reconcile import carrying, contents, lateness
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import whole_sets
 from reconcile.models import Finding, Record, Run
+from reconcile.rules import groups
 from reconcile.sources import telling
+from reconcile.sums import shown as money
 from reconcile.telling import record_shown, shown
 from reconcile.tying import held
 
@@ -43,7 +45,9 @@ class Beside:
 def found(run: Run) -> list[Finding]:
     """Make a run's findings, in the order of their classes and then of their lines; nothing is stored."""
     # By number, for two of one reference tell the same and would stand as the table happens to hold them.
-    items = Record.objects.filter(run=run, item_class__in=CLASSES).order_by("number")
+    every = Record.objects.filter(run=run, item_class__in=CLASSES).order_by("number")
+    apart = Q(item_class__in=(ItemClass.AMOUNT_OVER, ItemClass.AMOUNT_UNDER)) & ~Q(grouped="")
+    items = every.exclude(apart)
     rows = items.filter(side="source").select_related("operation")
     beside = Beside(_groups(run), telling.rows_of(run, CLASSES), _surplus(rows))
     findings = [
@@ -53,6 +57,7 @@ def found(run: Run) -> list[Finding]:
         ),
         *_of_records(run, items.filter(side="destination").select_related("operation"), beside),
     ]
+    findings += _of_groups(run, every.filter(apart).select_related("operation"), beside)
     told = {one.operation_id for one in findings if one.item_class == ItemClass.AMBIGUOUS}
     findings += _of_rows(
         run, [row for row in rows if not (_is_surplus(row) and row.operation_id in told)], beside
@@ -174,6 +179,33 @@ def _of_records(run: Run, lines: Iterable[Record], beside: Beside) -> Iterator[F
         )
 
 
+def _of_groups(run: Run, lines: Iterable[Record], beside: Beside) -> Iterator[Finding]:
+    """Make one finding of all that a rule has taken together and whose sums are not the same."""
+    found: Groups = defaultdict(list)
+    for line in lines:
+        found[line.grouped].append(line)
+    for grouped, together in found.items():
+        first = together[0]
+        ours = [line for line in together if line.side == Record.Side.LEDGER]
+        theirs = [line for line in together if line.side == Record.Side.DESTINATION]
+        assert first.sum_apart is not None  # a constraint
+        yield _finding(
+            run,
+            first.item_class,
+            reference=grouped,
+            operation=None,
+            state="",
+            amount=abs(first.sum_apart),
+            currency=first.currency,
+            items=len(together),
+            why=groups.why(first, ours, theirs),
+            records=theirs,
+            of=[(line, None, beside.rows.get(line.pk)) for line in together],
+            rule=first.rule,
+            meant=[groups.meant(line) for line in ours],
+        )
+
+
 def _surplus(rows: Iterable[Record]) -> Mapping[int, Sequence[Record]]:
     found: dict[int, list[Record]] = defaultdict(list)
     for row in filter(_is_surplus, rows):
@@ -255,6 +287,7 @@ def _finding(
     by_source: bool = False,
     rule: str = "",
     fields: Sequence[str] = (),
+    meant: list[dict[str, str]] | None = None,
 ) -> Finding:
     destination = [record_shown(record) for record in records]
     finding = Finding(
@@ -274,10 +307,13 @@ def _finding(
         rule=rule,
         contents=list(fields),
         came_late=next(filter(None, (lateness.words(run, one) for both in of for one in both)), ""),
+        meant=meant,
         held=held(run, str(item_class), of),
         seen_at=max((record.seen_at for record in records if record.seen_at), default=None),
     )
     told = [finding.item_class, reference, items, sorted(str(sorted(shown.items())) for shown in destination)]
+    if meant is not None:
+        told.append(sorted(str(sorted(one.items())) for one in meant))
     if finding.source is not None:
         told.append(str(sorted(finding.source.items())))
     if fields:
@@ -290,8 +326,12 @@ def _why_of_operation(run: Run, line: Record, pair: Record | None, row: Record |
     """Say why it is a difference, and what the source has of it, where it has been asked."""
     if line.several:
         return telling.with_row(run, line.several, row)
-    if pair is not None and pair.rule:
-        return telling.with_row(run, _why_by_rule(line, pair), row)
+    said = _why_by_rule(line, pair) if pair is not None and pair.rule else ""
+    if line.capped:
+        most = money(Decimal(run.plan.tolerance_cap[line.currency]), line.currency)
+        said = f"{said or _why_of_both(line, pair)} All that tolerances let pass comes to more than {most}."
+    if said:
+        return telling.with_row(run, said, row)
     if pair is not None and telling.alone(run, line, pair, row):
         words = telling.why_alone(run, line, pair, row)
         if words:

@@ -69,6 +69,8 @@ class Plan(models.Model):
     grace_s = models.FloatField()
     tolerance = models.JSONField(default=dict)
     """Currency to amount, as text: differences up to this much are matched."""
+    tolerance_cap = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    """Currency to amount, as text: what tolerances let pass in one run, of this much at most."""
     recipients = models.JSONField(default=list)
     attach = models.BooleanField(default=False, db_default=False)
     """Whether recipients who may see a run's differences get them with its mail."""
@@ -80,6 +82,8 @@ class Plan(models.Model):
     """By what else than its reference a record is an operation's, in their order: see `reconcile.rules`."""
     period = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     """How its months are closed, as the file says it: grace in business days, holidays, first month."""
+    payout = models.JSONField(null=True)
+    """Where a record tells what its net was made of; None where it does not."""
     next_run_at = models.DateTimeField(null=True)
     """Emptied when schedule or zone change; the next sweep computes it."""
     changed_at = models.DateTimeField(db_default=TieoutNow())
@@ -185,6 +189,8 @@ class Run(models.Model):
     residual = models.JSONField(default=dict)
     reversed = models.JSONField(default=list)
     """Surplus that linked voids and credits have offset: see `reconcile.reversals`."""
+    matched = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """How what is matched was matched: see `reconcile.rules.ways`."""
     settled = models.JSONField(default=dict)
     """What the run did in the ledger afterwards: completed, held and so on, each with a count."""
     digest = models.CharField(max_length=64, blank=True)
@@ -287,6 +293,12 @@ class Record(models.Model):
     """What a look-up of its own found in this run, where the list did not hold it."""
     marks = models.JSONField(null=True)
     """Of a record: the texts at those of its places that a rule of the plan reads."""
+    parts = models.JSONField(null=True)
+    """Of a payout: what its net was made of, each with its sign, as text."""
+    gross = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    """Of a payout: what it stands for on our side."""
+    unexplained = models.DecimalField(max_digits=20, decimal_places=4, null=True)
+    """Of a payout: what of its net its parts do not come to."""
     rule = models.CharField(max_length=60, blank=True, db_default="")
     """The rule that has tied a record to its operation, or that fits several."""
     carried = models.CharField(max_length=200, blank=True, db_default="")
@@ -303,6 +315,14 @@ class Record(models.Model):
     """How it is known that the record came late: see `reconcile.lateness`."""
     missed_by = models.PositiveBigIntegerField(null=True)
     """The run that should have had it; nothing keeps that run for it."""
+    capped = models.BooleanField(default=False, db_default=False)
+    """Matched within a tolerance, and a difference because all that was let pass is too much."""
+    grouped = models.CharField(max_length=300, blank=True, db_default="")
+    """The group that its rule has put it into: the key in words, and the currency."""
+    sum_apart = models.DecimalField(max_digits=24, decimal_places=4, null=True)
+    """What its group comes to there less what was meant; nought where it is matched."""
+    becomes = models.CharField(max_length=30, blank=True, db_default="")
+    """The class that its group makes of it."""
     item_class = models.CharField(max_length=30, null=True)
     pair = models.OneToOneField("self", null=True, on_delete=models.CASCADE, related_name="paired_with")
     """The one record that an operation is compared with; the database lets no record be compared twice."""
@@ -357,6 +377,14 @@ class Record(models.Model):
                 | (~Q(rule="") & (Q(several="") | Q(side="ledger") | Q(operation=None))),
             ),
             models.CheckConstraint(
+                name="record_group_by_rule",
+                condition=Q(grouped="", sum_apart=None, becomes="")
+                | (~Q(rule="") & ~Q(grouped="") & Q(sum_apart__isnull=False, several="") & ~Q(becomes="")),
+            ),
+            models.CheckConstraint(
+                name="record_split_sums_exact", condition=~Q(becomes="matched") | Q(sum_apart=0)
+            ),
+            models.CheckConstraint(
                 name="record_instant_or_day", condition=Q(occurred_at=None) | Q(occurred_on=None)
             ),
         ]
@@ -402,6 +430,8 @@ class Finding(models.Model):
     """The destination's records under this reference, the compared one first; amounts are text."""
     source = models.JSONField(null=True)
     """The source's row of it, or the first of several; None where it has none, or the plan has no source."""
+    meant = models.JSONField(null=True)
+    """The operations of a group, where a rule has taken several together; amounts are text."""
     by_source = models.BooleanField(default=False, db_default=False)
     """Only the source makes it differ: its operation's own evidence is in order, and its case another one."""
     came_late = models.CharField(max_length=200, blank=True, default="", db_default="")

@@ -40,6 +40,7 @@ def made_with(run: Run) -> dict[str, Any]:
         **({"source": _source(run)} if run.has_source else {}),
         "compared": untested.compared(run),
         "tolerance": plan.tolerance,
+        **({"tolerance_cap": plan.tolerance_cap} if plan.tolerance_cap else {}),
         **({"matched_by": [*map(declared.words, declared.of(plan))]} if plan.rules else {}),
         "rules": {"plan": plan.rules_version, "type": kind.rules_version},
         "as_of": {
@@ -72,7 +73,7 @@ def of(run: Run, *, author: str, now: datetime) -> dict[str, Any]:
         },
         "grace_s": run.grace_s,
         **{name: kept.get(name, NOT_KEPT) for name in after},
-        **({"matched_by": kept["matched_by"]} if "matched_by" in kept else {}),
+        **{name: kept[name] for name in ("tolerance_cap", "matched_by") if name in kept},
         "as_of": kept.get("as_of", NOT_KEPT),
         "pulled": {"records": run.records, "pages": len(run.pages), "repeated": run.repeated},
         "came_late": kept.get("came_late", NOT_KEPT),

@@ -26,9 +26,10 @@ from ledger.rules.calls import RecordMap
 from ledger.rules.records import Unreadable
 from ledger.rules.states import Standing
 from reconcile import comparing, contents, leasing, marking, tying
-from reconcile.models import Record, Run
-from reconcile.rules import declared
+from reconcile.models import Plan, Record, Run
+from reconcile.rules import declared, payouts
 from reconcile.rules.declared import NO_REFERENCE
+from reconcile.rules.payouts import Parts, Payout
 from reconcile.sources import comparing as links
 from reconcile.sums import Side, Totals, read_totals, store_totals
 
@@ -65,6 +66,9 @@ COLUMNS = (
     "looked",
     "marks",
     "contents",
+    "parts",
+    "gross",
+    "unexplained",
 )
 COPY = f"COPY reconcile_record ({', '.join(COLUMNS)}) FROM STDIN"
 COME_AGAIN = (
@@ -96,6 +100,8 @@ class Listed:
     """The list says that it is there no more."""
     contents: Mapping[str, Any] | None = None
     """What its contents are compared by: see `reconcile.contents`."""
+    parts: Parts | None = None
+    """Of a payout, what its net was made of."""
 
     @property
     def stands(self) -> bool:
@@ -186,6 +192,7 @@ class Staging:
             *(False, "", False, False, False, ""),
             json.dumps(record.marks) if record.marks else None,
             None if record.contents is None else json.dumps(record.contents),
+            *_told_parts(record.parts),
         )
 
     def _forget(self, again: Sequence[Listed]) -> None:
@@ -255,6 +262,11 @@ def _read_on(run: Run) -> None:
             listed = [
                 replace(one, marks=marks(marked, item)) for one, item in zip(listed, page.items, strict=True)
             ]
+        if (payout := declared_payout(run.plan)) is not None:
+            read_by = kind.how.record
+            listed = [
+                with_parts(one, payout, read_by, item) for one, item in zip(listed, page.items, strict=True)
+            ]
         staging.page(_named(run, listed), seen_at=page.as_of or asked_at, place=page.place)
         asked_at = database_now()
     staging.note_as_of(asked_at)
@@ -267,6 +279,28 @@ def since(run: Run) -> datetime:
     call = run.plan.operation_type.how.list
     overlap = timedelta(seconds=call.overlap_s if call is not None else 0)
     return run.window_from - max(overlap, declared.reach(declared.of(run.plan)))
+
+
+def declared_payout(plan: Plan) -> Payout | None:
+    """Return where a plan's records tell of their parts; None where they do not."""
+    return None if plan.payout is None else Payout.read(plan.payout)
+
+
+def _told_parts(parts: Parts | None) -> tuple[str | None, Decimal | None, Decimal | None]:
+    if parts is None:
+        return None, None, None
+    return json.dumps(parts.stored()), parts.gross, parts.unexplained
+
+
+def with_parts(one: Listed, rules: Payout, map: RecordMap, item: object) -> Listed:
+    """Read of a payout what its net was made of; where that cannot be read, neither can the record."""
+    if one.amount is None:
+        return one
+    try:
+        return replace(one, parts=payouts.read(rules, map, item, one.amount, currency=one.currency))
+    except Unreadable as error:
+        why = unreadable({"parts": f"of its parts, {error}".partition(". ")[0].rstrip(".")}, ())
+        return replace(one, why=one.why if one.why not in ("", NO_REFERENCE) else why)
 
 
 def marks(places: Iterable[str], item: object) -> dict[str, str]:

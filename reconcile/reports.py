@@ -45,7 +45,7 @@ def document(run: Run, findings: Sequence[Finding], *, author: str, now: datetim
 
 def head(run: Run, waived: waivers.Waived, origin: Mapping[str, Any]) -> dict[str, Any]:
     """Return where a run's figures come from, what it comes to, and its tie-out, before its findings."""
-    told = {"tie_out": tie_out(run, waived), "reversed": run.reversed}
+    told = {"tie_out": tie_out(run, waived), "reversed": run.reversed, "matched": run.matched}
     return {"provenance": origin, **figures(run), **told}
 
 
@@ -94,6 +94,7 @@ def finding_shown(finding: Finding, *, types: Collection[str] = ()) -> dict[str,
         "reference": finding.reference or None,
         "ledger": ledger,
         "source": finding.source,
+        **({} if finding.meant is None else {"operations": finding.meant}),
         "destination": finding.destination,
         "amount": None if finding.amount is None else amount_text(finding.amount, finding.currency),
         "currency": finding.currency or None,

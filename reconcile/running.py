@@ -28,6 +28,7 @@ from reconcile import (
 )
 from reconcile.models import UNKNOWN_ZONE, Finding, Plan, Run
 from reconcile.periods import actions as periods
+from reconcile.rules import ways
 from reconcile.sources import comparing as rows
 from reconcile.sources import pulling as source
 
@@ -132,7 +133,7 @@ def _compare(run: Run) -> list[Finding]:
         _classify(run)
     found = findings.found(run)
     leasing.keep(run)
-    run.reversed = reversals.found(run)
+    run.reversed, run.matched = reversals.found(run), ways.told(run)
     write(run, tying.tie(run), found)
     if not run.dry_run:
         store(run, found)
@@ -184,7 +185,17 @@ def store(run: Run, found: Sequence[Finding]) -> None:
             Finding.objects.bulk_create(found[start : start + STORED])
         carrying.take_up(run)
         run.save(
-            update_fields=["step", "classes", "tie", "totals", "residual", "digest", "reversed", "made_with"]
+            update_fields=[
+                "step",
+                "classes",
+                "tie",
+                "totals",
+                "residual",
+                "digest",
+                "reversed",
+                "made_with",
+                "matched",
+            ]
         )
 
 

@@ -16,6 +16,7 @@ from ledger.models import Operation
 from reconcile.classes import ItemClass, is_finding
 from reconcile.comparing import LIVE, whole_sets
 from reconcile.models import Record, Run
+from reconcile.rules import payouts
 from reconcile.sums import NOUGHT, SIDES, SOURCE, Line, Side, Totals, read_totals, store_amounts, store_totals
 
 # An item of the classes: what it holds on either side. Reversed and declined records stand for nothing there.
@@ -55,19 +56,23 @@ OF_THE_SOURCE = """
 # tells: every one of an operation has the ledger's line in it, but duplicates.
 CARRIED_IN = """
 WITH carried AS (
-    SELECT f.operation_id, f.item_class, f.destination, f.held, f.source
+    SELECT f.operation_id, f.item_class, f.destination, f.held, f.source, f.meant
     FROM reconcile_finding AS f JOIN reconcile_run AS r ON r.id = f.run_id
     WHERE r.plan_id = %(plan)s AND f.lives AND f.is_open AND f.run_id <> %(run)s
 ), listed AS (
     SELECT record ->> 'id' AS id
     FROM carried CROSS JOIN LATERAL jsonb_array_elements(destination) WITH ORDINALITY AS d (record, place)
-    WHERE (place = 1) <> (item_class = %(duplicate)s)
+    WHERE (place = 1) <> (item_class = %(duplicate)s) OR meant IS NOT NULL
 )
 SELECT 'ledger', l.currency, count(*), coalesce(sum(l.amount), 0)
 FROM reconcile_record AS l
 WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id IN (
     SELECT operation_id FROM carried
     WHERE held @? '$[*].ledger.count ? (@ > 0)' OR held IS NULL AND item_class <> %(duplicate)s
+    UNION ALL
+    SELECT o.id
+    FROM carried CROSS JOIN LATERAL jsonb_array_elements(meant) AS one
+    JOIN ledger_operation AS o ON o.uid = (one ->> 'id')::uuid
 )
 GROUP BY 2
 UNION ALL
@@ -126,6 +131,9 @@ class Tie:
     """What of each side was carried in: open when the run began."""
     source: Totals | None = None
     """What should exist, where the plan says who tells."""
+    payouts: Mapping[str, Decimal] = field(default_factory=dict)
+    """What of payouts their parts do not come to, by currency."""
+    unexplained_payouts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def sides(self) -> dict[str, Totals]:
@@ -140,8 +148,9 @@ class Tie:
         return sorted(found, key=lambda currency: (currency == "", currency))
 
     def residual(self, currency: str) -> Decimal:
-        """What no class explains in one currency: the largest of all sides, which never offset."""
-        return max(abs(self._left(currency, name).amount) for name in self.sides)
+        """What nothing explains in one currency: the largest of all sides, and what payouts lack."""
+        lacking = self.payouts.get(currency, NOUGHT)
+        return max(abs(self._left(currency, name).amount) for name in self.sides) + lacking
 
     @property
     def unexplained_items(self) -> int:
@@ -182,6 +191,7 @@ class Tie:
             "items": self.items,
             "unexplained_items": self.unexplained_items,
             "ties": self.ties,
+            **({"payouts": self.unexplained_payouts} if self.unexplained_payouts else {}),
         }
 
 
@@ -206,7 +216,16 @@ def tie(run: Run) -> Tie:
         records=_records(run),
         source=counted.get(SOURCE),
     )
-    return replace(found, opening=_carried_in(run))
+    found = replace(found, opening=_carried_in(run))
+    return _with_payouts(run, found) if run.plan.payout is not None else found
+
+
+def _with_payouts(run: Run, found: Tie) -> Tie:
+    """Add what payouts do not explain: it is no difference of either side, and nobody signs beside it."""
+    with whole_sets() as cursor:
+        cursor.execute(payouts.UNEXPLAINED, {"run": run.pk})
+        lacking = {currency: amount for currency, amount in cursor.fetchall() if amount}
+    return replace(found, payouts=lacking, unexplained_payouts=list(payouts.unexplained(run)))
 
 
 def run_sides(run: Run) -> tuple[str, ...]:

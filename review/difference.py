@@ -131,6 +131,14 @@ class Page:
         ]
 
     @property
+    def meant(self) -> list[tuple[str, str, str]]:
+        """The operations that a rule has taken together: id, key, amount."""
+        return [
+            (one["id"], one["key"], amounts.whole(one["amount"], one["currency"]))
+            for one in self.finding.meant or ()
+        ]
+
+    @property
     def compared(self) -> list[beside.Compared]:
         """What was meant beside the record that a run compared, where the two differ."""
         one, operation = self.finding, self.finding.operation

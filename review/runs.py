@@ -18,6 +18,7 @@ from reconcile.differences import ageing, waivers
 from reconcile.differences.models import Decision
 from reconcile.differences.waivers import WAIVED
 from reconcile.models import Finding, Run
+from reconcile.rules import ways
 from review import amounts, instants, opening, origins, wording
 from review.ages import Ages, Part
 from review.tie_out import TieOut
@@ -277,6 +278,21 @@ class Reading:
         uids = [one["ledger"]["id"] for one in self.run.reversed[:SHOWN]]
         known = {str(one.uid): one for one in Operation.objects.filter(uid__in=uids)} if uids else {}
         return [Reversed(one, _name(known[one["ledger"]["id"]])) for one in self.run.reversed[:SHOWN]]
+
+    @property
+    def matched(self) -> list[tuple[str, int, str, str]]:
+        """How what is matched was matched: in words, how many operations, their amount, what was let pass."""
+        return [
+            (
+                f"{ways.WAYS[one['way']]}{' ' + one['rule'] if one['rule'] else ''}",
+                one["items"],
+                amounts.whole(one["amount"], one["currency"]) if one["currency"] else "",
+                amounts.whole(one["apart"], one["currency"])
+                if one["currency"] and Decimal(one["apart"]) and one["way"] != ways.SPLIT
+                else "",
+            )
+            for one in self.run.matched
+        ]
 
     @property
     def net(self) -> str:

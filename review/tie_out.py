@@ -141,6 +141,22 @@ class TieOut:
         ]
 
     @property
+    def payouts(self) -> list[tuple[str, str, str, str]]:
+        """Payouts that their parts do not explain: number, net, parts in words, what is left."""
+        return [
+            (
+                one["id"],
+                amounts.whole(one["net"], one["currency"]),
+                ", ".join(
+                    f"{name} {amounts.signed(Decimal(text), one['currency'])}"
+                    for name, text in one["parts"].items()
+                ),
+                amounts.whole(one["unexplained"], one["currency"]),
+            )
+            for one in self.tie.get("payouts", ())
+        ]
+
+    @property
     def groups(self) -> list[Group]:
         """Every item in its class, currency by currency."""
         return groups(self.tie, self.run.residual, title=lambda one: one.title(self.there), still=self.open)
@@ -194,7 +210,9 @@ def _group(
         before=_before(tie, currency),
         counted=_foot(counted_as, counted, currency),
         unexplained=unexplained,
-        ties=not unexplained.items and not any(Decimal(side["amount"]) for side in left.values()),
+        ties=not unexplained.items
+        and not any(Decimal(side["amount"]) for side in left.values())
+        and not Decimal(residual.get(currency, "0")),
     )
 
 

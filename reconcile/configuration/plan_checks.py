@@ -8,10 +8,11 @@ from django.core.validators import validate_email
 
 from ledger.models import OperationType
 from reconcile.configuration.layout import Layout
-from reconcile.configuration.sections import Part
+from reconcile.configuration.sections import Part, PlanHead
 from reconcile.configuration.source_checks import check_source
 from reconcile.configuration.type_checks import check_amounts, check_zone
 from reconcile.configuration.wrongs import Path, Wrongs, choices
+from reconcile.rules import payouts
 
 CRON_FIELDS = 5
 
@@ -24,8 +25,10 @@ def check_plan(part: Part, layout: Layout, wrongs: Wrongs) -> None:
         _check_type(part, name, layout=layout, wrongs=wrongs)
     check_zone(part.raw.get("timezone"), (*part.path, "timezone"), wrongs)
     _check_schedule(part, wrongs)
-    check_amounts(part.under("tolerance"), (*part.path, "tolerance"), wrongs)
+    for name in ("tolerance", "tolerance_cap"):
+        check_amounts(part.under(name), (*part.path, name), wrongs)
     _check_rules(part, wrongs)
+    _check_payout(part, wrongs)
     recipients = part.raw.get("recipients")
     for index, address in enumerate(recipients if isinstance(recipients, list) else ()):
         _check_address(address, (*part.path, "recipients", index), wrongs)
@@ -61,6 +64,13 @@ def _check_type(part: Part, name: str, *, layout: Layout, wrongs: Wrongs) -> Non
 def _unknown_type(path: Path, name: str, *, known: dict[str, bool], wrongs: Wrongs) -> None:
     remedy = choices(name, known, none="Add a section for it under operation_types.")
     wrongs.add(path, f'There is no operation type "{name}".', remedy)
+
+
+def _check_payout(part: Part, wrongs: Wrongs) -> None:
+    head = part.get("head", PlanHead)
+    if head is not None and (why := payouts.refused(head.payout, head.rules)):
+        remedy = 'Name parts, such as payout = { fee = "fee" }, and add a rule with split = true.'
+        wrongs.add((*part.path, "payout"), why, remedy)
 
 
 def _check_rules(part: Part, wrongs: Wrongs) -> None:

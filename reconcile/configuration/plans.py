@@ -25,9 +25,11 @@ def columns(part: Part) -> dict[str, Any]:
         "window_s": head.window_s,
         "grace_s": head.grace_s,
         "tolerance": head.tolerance,
+        "tolerance_cap": head.tolerance_cap,
         "recipients": list(head.recipients),
         "attach": head.attach,
         "rules": [rule.said() for rule in head.rules],
+        "payout": None if head.payout is None else head.payout.model_dump(exclude_defaults=True),
         "report_by": head.report_by,
         "source": source(part),
         "period": head.period.stored(),
@@ -59,7 +61,9 @@ def words(row: dict[str, Any]) -> dict[str, object]:
     return (
         {name: row[name] for name in same}
         | {"window": row["window_s"], "grace": row["grace_s"]}
+        | ({"tolerance_cap": row["tolerance_cap"]} if row["tolerance_cap"] else {})
         | ({"rules": row["rules"]} if row["rules"] else {})
         | ({"period": row["period"]} if row["period"] else {})
+        | ({"payout": row["payout"]} if row["payout"] else {})
         | ({"source": SourceRules.read(row["source"]).words()} if row["source"] else {})
     )

@@ -29,6 +29,7 @@ from reconcile.configuration.wrongs import Path, Wrongs
 from reconcile.expected import times
 from reconcile.periods import months
 from reconcile.rules.declared import RULES_MAX, Rule
+from reconcile.rules.payouts import Payout
 from reconcile.sources.rules import LEAD_S, Control, RowMap
 from reconcile.statements.profiles.rules import ProfileRules
 
@@ -99,9 +100,11 @@ class PlanHead(Section):
     window_s: Seconds = Field(35 * 86400, alias="window", gt=0)
     grace_s: Seconds = Field(900, alias="grace")
     tolerance: dict[str, str] = {}
+    tolerance_cap: dict[str, str] = {}
     recipients: tuple[str, ...] = ()
     attach: bool = False
     rules: tuple[Rule, ...] = Field((), max_length=RULES_MAX)
+    payout: Payout | None = None
     report_by: Annotated[str, StringConstraints(max_length=10), AfterValidator(times.check_report_by)] = (
         times.REPORT_BY
     )

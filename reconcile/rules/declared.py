@@ -47,6 +47,11 @@ class Rule(Section):
     days: int | None = Field(None, ge=0, le=31)
     renumbered: bool = False
     """The destination lists under other ids than it has told of, so that a known number says nothing."""
+    split: bool = False
+    """All that has the same texts is one group, one with many or many with one: its sums have to be the same.
+
+    `days` is then how far outside its window a run looks for its parts; inside, all of one key is one group.
+    """
 
     @model_validator(mode="after")
     def _tells(self) -> "Rule":
@@ -54,6 +59,11 @@ class Rule(Section):
             raise ValueError(
                 "an amount alone tells nothing apart; add days = 2, or on = { subject = … } with a place of"
                 " the record"
+            )
+        if self.split and (not self.on or self.days is None or not self.exact):
+            raise ValueError(
+                "a group has a key, exact sums, and days; write on = { … } and days = 7, without tolerance"
+                " or percent"
             )
         if self.tolerance and self.percent is not None:
             raise ValueError("tolerance and percent do not go together; write one of the two")
@@ -82,7 +92,9 @@ class Rule(Section):
 def words(rule: Rule) -> str:
     """Say what a rule asks: "bank-day: subject is payer.name; the same amount; at most 2 days apart"."""
     said = [f"{field} is {place}" for field, place in rule.on.items()]
-    if rule.percent is not None:
+    if rule.split:
+        said.append("all of it together, by exact sums")
+    elif rule.percent is not None:
         said.append(f"amounts at most {rule.percent} % apart, rounded down")
     elif rule.tolerance:
         amounts = ", ".join(f"{currency}\u00a0{text}" for currency, text in sorted(rule.tolerance.items()))

@@ -27,18 +27,19 @@ UPDATE reconcile_record SET
     reference = CASE WHEN side = 'destination' THEN carried ELSE reference END,
     readable = CASE WHEN side = 'destination' THEN carried <> '' ELSE readable END,
     why = CASE WHEN side <> 'destination' THEN why WHEN carried = '' THEN %(no_reference)s ELSE '' END,
-    carried = '', rule = '', several = ''
+    carried = '', rule = '', several = '', grouped = '', sum_apart = NULL, becomes = ''
 WHERE run_id = %(run)s AND rule <> ''
 """
 
 # Operations outside the window are asked as well, as far as the rule's days go: a record of the window may be
 # theirs. One that is known there by a number is found by that number, or by nothing. Nought is an amount,
 # and none is another: as NaN it is like itself alone.
-TIE = """
-WITH ours AS MATERIALIZED (
+FREE = """ours AS MATERIALIZED (
     SELECT o.*, dense_rank() OVER (ORDER BY {parts}) AS n
     FROM (
-        SELECT o.id, o.key, l.id AS line_id, o.currency, coalesce(o.amount, 'NaN') AS amount, {our_parts}
+        SELECT o.id, o.key, l.id AS line_id, o.state,
+            coalesce(l.fresh, false) OR o.state = 'running' AS waits, o.currency,
+            coalesce(o.amount, 'NaN') AS amount, {our_parts}
         FROM ledger_operation AS o
         LEFT JOIN (
             SELECT DISTINCT operation_id FROM reconcile_record
@@ -47,7 +48,7 @@ WITH ours AS MATERIALIZED (
         LEFT JOIN reconcile_record AS l
             ON l.run_id = %(run)s AND l.side = 'ledger' AND l.operation_id = o.id
         WHERE o.operation_type_id = %(type)s AND o.state = ANY(%(possible)s) AND o.cancelled_at IS NULL
-            AND there.operation_id IS NULL AND coalesce(l.several, '') = '' AND o.id <> ALL(%(unclear)s)
+            AND there.operation_id IS NULL AND coalesce(l.rule, '') = '' AND o.id <> ALL(%(spoken_for)s)
             AND (%(any_time)s OR o.accepted_at >= %(reach_from)s AND o.accepted_at < %(reach_to)s)
             AND (%(any_number)s OR o.destination_reference = '')
     ) AS o WHERE {told}
@@ -55,13 +56,20 @@ WITH ours AS MATERIALIZED (
     SELECT d.*, dense_rank() OVER (ORDER BY {parts}) AS n
     FROM (
         SELECT d.id, coalesce(nullif(d.external_id, ''), 'line ' || d.number) AS shown,
-            d.currency, coalesce(d.amount, 'NaN') AS amount, {their_parts}
+            d.currency, coalesce({stands_for}, 'NaN') AS amount, {their_parts},
+            CASE WHEN d.occurred_at IS NOT NULL
+                THEN d.occurred_at >= %(window_from)s AND d.occurred_at < %(window_to)s
+            ELSE d.occurred_on BETWEEN %(first_day)s AND %(last_day)s END AS in_window
         FROM reconcile_record AS d
         WHERE d.run_id = %(run)s AND d.side = 'destination' AND d.operation_id IS NULL AND d.rule = ''
             AND d.readable = (d.why = '') AND d.why IN ('', %(no_reference)s)
             AND d.standing = ANY(%(live)s) AND d.reference !~ %(reserved)s
     ) AS d WHERE {told}
-), our AS MATERIALIZED (
+)"""
+"""What the reference, and every rule before, has left alone: operations and records."""
+
+TIE = """
+WITH {free},  our AS MATERIALIZED (
     SELECT n, {parts}, count(*) AS many, min(id) AS first,
         (array_agg(key ORDER BY key))[1:3] AS shown
     FROM ours GROUP BY n, {parts}
@@ -112,6 +120,41 @@ WITH ours AS MATERIALIZED (
 )
 SELECT id FROM unclear_ours WHERE line_id IS NULL
 """
+# A group is all that has one key in one currency; its sums are the same, or nothing of it is matched. One of
+# which something may still come is in flight, and one of which the window has nothing is none of its.
+GROUP = """
+WITH {free}, groups AS MATERIALIZED (
+    SELECT n, {parts}, a.ours, b.theirs, b.amount - a.amount AS apart, a.waits, a.undone
+    FROM (
+        SELECT {parts}, count(*) AS ours, sum(amount) AS amount, bool_or(waits) AS waits,
+            bool_or(line_id IS NOT NULL) AS here, bool_or(state <> '{completed}') AS undone
+        FROM ours WHERE amount <> 'NaN' GROUP BY {parts}
+    ) AS a JOIN (
+        SELECT min(n) AS n, {parts}, count(*) AS theirs, sum(amount) AS amount, bool_or(in_window) AS here
+        FROM theirs WHERE amount <> 'NaN' GROUP BY {parts}
+    ) AS b USING ({parts})
+    WHERE a.here OR b.here
+), judged AS MATERIALIZED (
+    SELECT g.*, CASE WHEN apart = 0 THEN '{MATCHED}' WHEN waits THEN '{IN_FLIGHT}'
+        WHEN apart > 0 THEN '{AMOUNT_OVER}' ELSE '{AMOUNT_UNDER}' END AS becomes, {words} AS grouped
+    FROM groups AS g
+), there AS (
+    UPDATE reconcile_record AS d
+    SET carried = d.reference, reference = j.grouped, rule = %(rule)s, readable = true, why = '',
+        grouped = j.grouped, sum_apart = j.apart, becomes = j.becomes
+    FROM theirs AS t JOIN judged AS j USING ({parts})
+    WHERE d.id = t.id AND t.amount <> 'NaN'
+), here AS (
+    UPDATE reconcile_record AS l
+    SET rule = %(rule)s, grouped = j.grouped, sum_apart = j.apart, becomes = CASE
+        WHEN j.apart <> 0 OR o.state = '{completed}' THEN j.becomes
+        WHEN o.state = '{running}' THEN '{IN_FLIGHT}' ELSE '{UNCERTAIN}' END
+    FROM ours AS o JOIN judged AS j USING ({parts})
+    WHERE l.id = o.line_id AND o.amount <> 'NaN'
+)
+SELECT o.id FROM ours AS o JOIN judged USING ({parts}) WHERE o.line_id IS NULL AND o.amount <> 'NaN'
+"""
+GROUPED = "UPDATE reconcile_record SET item_class = becomes WHERE run_id = %(run)s AND becomes <> ''"
 EACH_DAY = "(SELECT *, day + generate_series(-%(days)s, %(days)s) AS on_day FROM our)"
 FITS = """left(format(
     'Rule %%s fits %%s {what}%%s: %%s%%s.', %(rule)s, f.several, CASE WHEN f.several > 1 THEN 's' ELSE '' END,
@@ -142,11 +185,13 @@ def release(cursor: CursorWrapper, values: Mapping[str, Any]) -> None:
     cursor.execute(RELEASE, {**values, "no_reference": NO_REFERENCE})
 
 
-def tie(cursor: CursorWrapper, rules: Sequence[Rule], values: Mapping[str, Any]) -> None:
+def tie(
+    cursor: CursorWrapper, rules: Sequence[Rule], names: Mapping[str, str], values: Mapping[str, Any]
+) -> None:
     """Tie what the rules tell, one rule after the other; `values`: what every statement of a run is given."""
-    unclear: list[int] = []
+    spoken_for: list[int] = []
     for rule in rules:
-        statement, own = tying(rule)
+        statement, own = tying(rule, names)
         reach = timedelta(days=(rule.days or 0) + 1)
         cursor.execute(
             statement,
@@ -155,12 +200,12 @@ def tie(cursor: CursorWrapper, rules: Sequence[Rule], values: Mapping[str, Any])
                 **own,
                 "possible": POSSIBLE,
                 "no_reference": NO_REFERENCE,
-                "unclear": unclear,
+                "spoken_for": spoken_for,
                 "reach_from": values["window_from"] - reach,
                 "reach_to": values["window_to"] + reach,
             },
         )
-        unclear += [pk for (pk,) in cursor.fetchall()]
+        spoken_for += [pk for (pk,) in cursor.fetchall()]
 
 
 def refine(
@@ -171,9 +216,10 @@ def refine(
     `differ`: what tells that the contents of a record differ from what was meant.
     """
     cursor.execute(REFINE.format(contents=differ, **names), values)
+    cursor.execute(GROUPED, values)
 
 
-def tying(rule: Rule) -> tuple[str, dict[str, Any]]:
+def tying(rule: Rule, names: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Return the statement of one rule, and the values that are its own."""
     values: dict[str, Any] = {
         "rule": rule.name,
@@ -185,20 +231,41 @@ def tying(rule: Rule) -> tuple[str, dict[str, Any]]:
         "decimals": json.dumps({code: places for code, places in money.DECIMALS.items() if places != 2}),
     }
     values |= {f"place_{number}": place for number, place in enumerate(rule.on.values())}
+    values |= {f"field_{number}": field for number, field in enumerate(rule.on)}
     marks = [f"mark_{number}" for number in range(len(rule.on))]
-    parts = ", ".join(["currency", "amount", "day", *marks])
+    told = [f"{mark} <> ''" for mark in marks]
+    if rule.split:
+        return _grouping(rule, ["currency", *marks], told, names), values
+    parts = ["currency", "amount", "day", *marks]
+    told += ["day IS NOT NULL"] if _dated(rule) else []
     statement = TIE.format(
-        parts=parts,
-        our_parts=", ".join(_our_parts(rule)),
-        their_parts=", ".join(_their_parts(rule)),
-        told=" AND ".join([*(f"{mark} <> ''" for mark in marks), *(["day IS NOT NULL"] * _dated(rule))])
-        or "true",
+        free=_free(rule, parts, told),
+        parts=", ".join(parts),
         our_days=EACH_DAY if _dated(rule) else "our",
         alike=" AND ".join(_alike(rule, marks)),
         several_operations=FITS.format(what="operation"),
         several_records=FITS.format(what="record"),
     )
     return statement, values
+
+
+def _free(rule: Rule, parts: Sequence[str], told: Sequence[str]) -> str:
+    return FREE.format(
+        parts=", ".join(parts),
+        our_parts=", ".join(_our_parts(rule)),
+        stands_for="d.gross, d.amount" if rule.split else "d.amount",
+        their_parts=", ".join(_their_parts(rule)),
+        told=" AND ".join(told) or "true",
+    )
+
+
+def _grouping(rule: Rule, parts: Sequence[str], told: Sequence[str], names: Mapping[str, str]) -> str:
+    """Return the statement of a rule that takes all of one key together; its words fit into a reference."""
+    said = ", ".join(f"%(field_{number})s || ' = ' || mark_{number}" for number in range(len(rule.on)))
+    words = f"concat_ws(', ', {said})"
+    short = f"CASE WHEN length({words}) > 180 THEN left({words}, 140) || ' ' || md5({words}) ELSE {words} END"
+    free, joined = _free(rule, parts, told), ", ".join(parts)
+    return GROUP.format(free=free, parts=joined, words=f"{short} || ' ' || g.currency", **names)
 
 
 def _dated(rule: Rule) -> bool:

@@ -101,6 +101,7 @@ WITH beside AS (
     LEFT JOIN reconcile_record AS s ON s.run_id = %(run)s AND s.side = 'source' AND s.backs_id = l.id
     LEFT JOIN ledger_operation AS later ON later.corrects_id = o.id AND later.corrected_at IS NULL
     WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.item_class IN ('{MATCHED}', '{MISSING}')
+        AND l.grouped = ''
 ), told AS (
     SELECT b.id, CASE
         WHEN b.item_class = '{MISSING}' THEN CASE

@@ -39,6 +39,8 @@ def row_shown(row: Record) -> dict[str, str | None]:
 
 def apart(run: Run, line: Record, pair: Record, row: Record | None) -> Decimal:
     """Return by how much an item is over or under: there and meant, or else both and the source."""
+    if line.capped:
+        return abs((pair.amount or Decimal(0)) - (line.amount or Decimal(0)))
     both = _amounts(line, pair)
     if row is None or row.amount is None or not _within(run, line, pair):
         return max(both) - min(both)
@@ -49,6 +51,8 @@ def apart(run: Run, line: Record, pair: Record, row: Record | None) -> Decimal:
 def alone(run: Run, line: Record, pair: Record | None, row: Record | None) -> bool:
     """Say whether only the source makes an operation's item differ: what is there is what was meant."""
     if not run.has_source or pair is None or pair.standing != Standing.DONE or line.state in NOT_DONE:
+        return False
+    if line.capped:
         return False
     match ItemClass(line.item_class or ""):
         case ItemClass.UNEXPECTED:

@@ -15,6 +15,7 @@ from ledger.rules.errors import WrongMethod
 from ledger.rules.escalating import Step
 from reconcile.configuration import sections
 from reconcile.rules.declared import Rule
+from reconcile.rules.payouts import Payout
 from reconcile.sources.rules import RowMap, SourceRules
 from reconcile.statements.profiles.rules import ProfileColumns, ProfileRules, Trailer
 
@@ -26,7 +27,7 @@ COVERED = " ".join(
         "20 21 22 23 24 25 26 27 28",
         "29 30 31 32 33 34 35 36 37 38 39 40 41 42 43",
         "44 45 46 47 48 49 50",
-        "51 52 53 54 55 56 57 58 59 60 61 63 64 65 66",
+        "51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66",
     )
 ).split()
 
@@ -97,6 +98,7 @@ SECTIONS: dict[str, tuple[type[Section], ...]] = {
     "`[automations.NAME]`": (sections.AutomationHead,),
     "`[plans.NAME]`": (sections.PlanHead,),
     "`[[plans.NAME.rules]]`": (Rule,),
+    "`[plans.NAME.payout]`": (Payout,),
     "`[plans.NAME.source]`": (sections.SourceHead, SourceRules),
     "`record` of a source": (RowMap,),
     "`[plans.NAME.period]`": (sections.PlanPeriod,),

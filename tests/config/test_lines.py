@@ -277,6 +277,8 @@ SHOWN: dict[str, dict[str, str]] = {
         "tolerance": "reconcile/test_classes.py::test_differences_within_the_plan_s_tolerance_are_matched",
         "attach": "review/test_reports_mailed.py::test_the_workbook_goes_only_to_who_may_see_it_where_the_plan_says_so",
         "rules": "reconcile/test_rules.py::test_a_change_of_rules_is_a_new_version_and_stands_there_as_it_was_written",
+        "payout": "reconcile/test_payouts.py::test_a_net_with_its_parts_is_matched_with_what_it_pays",
+        "tolerance_cap": "reconcile/test_tolerance_cap.py::test_beyond_the_cap_all_that_was_let_pass_is_a_difference",
         "recipients": "review/test_reports_mailed.py::test_recipients_get_totals_and_a_link_and_nothing_else",
         "report_by": "reconcile/test_expected.py::test_what_is_late_incomplete_or_not_started_is_red_wherever_it_is_told",
     },
@@ -288,12 +290,21 @@ SHOWN: dict[str, dict[str, str]] = {
             ("tolerance", "percent"),
             "reconcile/test_rules.py::test_amounts_may_differ_as_far_as_the_rule_says",
         ),
+        "split": "reconcile/test_rules_groups.py::test_what_has_one_key_and_the_same_sum_is_matched",
         "renumbered": "reconcile/test_rules.py::test_what_is_known_there_by_a_number_is_found_by_that_number_or_by_nothing",
     },
     "`[plans.NAME.period]`": {
         "grace_business_days": "reconcile/test_months.py::test_the_cut_off_lies_so_many_business_days_after_the_month",
         "holidays": "reconcile/test_months.py::test_the_cut_off_lies_so_many_business_days_after_the_month",
         "first": "reconcile/test_months.py::test_no_month_before_the_first_one_that_is_closed_here_has_a_period",
+    },
+    "`[plans.NAME.payout]`": {
+        **dict.fromkeys(
+            ("fee", "tax", "refund", "reserve", "fx"),
+            "reconcile/test_payouts.py::test_a_net_with_its_parts_is_matched_with_what_it_pays",
+        ),
+        "gross": "reconcile/test_payouts.py::test_a_gross_that_is_told_and_adds_up_leaves_a_difference_and_nothing_unexplained",
+        "signed": "reconcile/test_payouts.py::test_parts_may_have_signs_of_their_own",
     },
     "`[plans.NAME.source]`": {
         "name": f"{SOURCE}.py::test_each_row_is_beside_its_operation_or_in_a_class_of_its_own",

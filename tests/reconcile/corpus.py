@@ -320,7 +320,11 @@ def _sided_order(number: int, first: str, *, beside: str, rows: str, dice: rando
 
 
 def worlds(orders: Sequence[Labelled], size: int = 500) -> Iterator[tuple[World, Sequence[Labelled]]]:
-    """Yield the orders as worlds that are each one run."""
-    for start in range(0, len(orders), size):
-        part = orders[start : start + size]
-        yield World(start, tuple(one.order for one in part)), part
+    """Yield the orders as worlds that are each one run; what is nobody's stays with what stands before it."""
+    part: list[Labelled] = []
+    for place, one in enumerate(orders):
+        if len(part) >= size and one.order.meant is not None:
+            yield World(place, tuple(other.order for other in part)), part
+            part = []
+        part.append(one)
+    yield World(len(orders), tuple(other.order for other in part)), part

@@ -85,6 +85,12 @@ class Known:
     unclear: frozenset[int] = frozenset()
     """The numbers of its records for which a rule found several operations, or none that had only one."""
     unclear_itself: bool = False
+    capped: bool = False
+    """Tolerances have let too much pass of its currency, and this with it."""
+    group: declared.Group | None = None
+    """What its operation is a part of."""
+    grouped: tuple[tuple[declared.Group, There], ...] = ()
+    """Its records that are parts of groups."""
 
 
 def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
@@ -97,11 +103,12 @@ def judge(rules: Rules, orders: Sequence[Order]) -> Judged:
         replace(one, held=seen.held, checked=seen.checked) if seen.checked else one
         for one, seen in zip(known, checked, strict=True)
     ]
-    known = declared.tied(rules, known)
+    known = _capped(rules, declared.tied(rules, known))
     judged = Judged()
     for one in known:
         _judge_order(rules, one, judged, told)
     _judge_rows(rules, told, known, judged=judged)
+    _judge_groups(rules, known, judged)
     judged.ledger, judged.destination = _totals(rules, known)
     return judged
 
@@ -206,10 +213,27 @@ def _when(rules: Rules, record: There) -> datetime:
 
 def class_of_operation(rules: Rules, known: Known) -> str:
     """Return the class of an operation of the window."""
-    meant, record = known.order.meant, compared(rules, known.order, known.held)
+    meant = known.order.meant
     assert meant is not None
     if known.unclear_itself:
         return "ambiguous"
+    if known.group is not None:
+        done = known.group.apart or meant.state == "completed"
+        return known.group.item_class if done else "in_flight" if meant.state == "running" else "uncertain"
+    found = _class_by_facts(rules, known)
+    if found != "matched":
+        return found
+    # A rule completes nothing.
+    if known.tied and meant.state != "completed":
+        return "uncertain"
+    if known.capped:
+        return "amount_over" if _let_pass(rules, known) > 0 else "amount_under"
+    return "matched"
+
+
+def _class_by_facts(rules: Rules, known: Known) -> str:
+    meant, record = known.order.meant, compared(rules, known.order, known.held)
+    assert meant is not None
     dropped = meant.cancelled or (meant.corrected and meant.state == "failed")
     if meant.state == "running":
         return "in_flight"
@@ -225,9 +249,31 @@ def class_of_operation(rules: Rules, known: Known) -> str:
         return "out_of_scope" if dropped else "status_differs"
     if meant.state in ("failed", "pending"):
         return "unexpected_at_destination"
-    found = _apart(rules, meant, record, tied=known.tied)
-    # A rule completes nothing.
-    return "uncertain" if known.tied and found == "matched" and meant.state != "completed" else found
+    return _apart(rules, meant, record, tied=known.tied)
+
+
+def _let_pass(rules: Rules, known: Known) -> int:
+    """Return what is there of an operation less what was meant."""
+    pair, meant = compared(rules, known.order, known.held), known.order.meant
+    if pair is None or meant is None or meant.amount is None:
+        return 0
+    return pair.amount - meant.amount
+
+
+def _capped(rules: Rules, known: Sequence[Known]) -> list[Known]:
+    """Mark what tolerances have let pass, where all of one currency is more than the cap."""
+    passed: dict[str, list[int]] = defaultdict(list)
+    places: dict[str, set[int]] = defaultdict(set)
+    for place, one in enumerate(known):
+        meant = one.order.meant
+        if meant is None or not meant_here(rules, one.order) or class_of_operation(rules, one) != "matched":
+            continue
+        if one.group is None and _let_pass(rules, one):
+            passed[meant.currency].append(abs(_let_pass(rules, one)))
+            places[meant.currency].add(place)
+    beyond = {cur for cur, most in (rules.cap or {}).items() if sum(passed[cur]) > most}
+    marked = set().union(*(places[currency] for currency in beyond))
+    return [replace(one, capped=place in marked) for place, one in enumerate(known)]
 
 
 def _apart(rules: Rules, meant: Meant, record: There, *, tied: bool) -> str:
@@ -330,7 +376,18 @@ def _judge_order(rules: Rules, known: Known, judged: Judged, told: dict[str, sou
         other = id_of(pair) if pair is not None else ""
         judged.items[Item("ledger", order.name, own, item_class, other)] += 1
         row = told[order.name].first(rules) if rules.source and order.name in told else None
-        _add_operation(rules, judged, order, pair=pair, row=row, item_class=item_class, tied=known.tied)
+        grouped = known.group is not None and bool(known.group.apart)
+        _add_operation(
+            rules,
+            judged,
+            order,
+            pair=pair,
+            row=row,
+            item_class=item_class,
+            tied=known.tied,
+            grouped=grouped,
+            capped=known.capped,
+        )
     for record in known.held:
         if record is pair:
             judged.items[Item("destination", key_of(order), id_of(record), "", order.name)] += 1
@@ -356,7 +413,11 @@ def _judge_order(rules: Rules, known: Known, judged: Judged, told: dict[str, sou
 def _beside_source(rules: Rules, known: Known, told: dict[str, sources.Rows]) -> str:
     """Return the class of an operation of the window, with what the source says of it."""
     item_class, meant = class_of_operation(rules, known), known.order.meant
-    if not rules.source or meant is None:
+    if (
+        not rules.source
+        or meant is None
+        or (known.group is not None and item_class != "missing_at_destination")
+    ):
         return item_class
     pair = compared(rules, known.order, known.held)
     return sources.of_operation(
@@ -367,6 +428,25 @@ def _beside_source(rules: Rules, known: Known, told: dict[str, sources.Rows]) ->
         told=told.get(known.order.name, sources.Rows()),
         grace=in_grace(rules, meant),
     )
+
+
+def _judge_groups(rules: Rules, known: Sequence[Known], judged: Judged) -> None:
+    """Judge the records of groups, and make one difference of each group whose sums are not the same."""
+    parts: Counter[declared.Group] = Counter()
+    for one in known:
+        if one.group is not None and meant_here(rules, one.order):
+            parts[one.group] += 1
+        for group, record in one.grouped:
+            judged.items[Item("destination", group.name, id_of(record), group.item_class)] += 1
+            _hold(judged, group.item_class, record)
+            _count(judged, group.item_class, record.currency)
+            parts[group] += 1
+    for group, items in parts.items():
+        if group.item_class not in IN_ORDER:
+            currency = group.name.rpartition(" ")[2]
+            judged.differences[
+                Difference(group.item_class, group.name, items, abs(group.apart), currency)
+            ] += 1
 
 
 def as_meant(meant: Meant, pair: There) -> There:
@@ -463,19 +543,21 @@ def _add_operation(
     row: Row | None,
     item_class: str,
     tied: bool,
+    grouped: bool,
+    capped: bool,
 ) -> None:
     meant = order.meant
     assert meant is not None
     _count(judged, item_class, meant.currency, ledger=(1, meant.amount or 0))
     if pair is not None:
         _hold(judged, item_class, pair)
-    if item_class in IN_ORDER:
+    if item_class in IN_ORDER or grouped:
         return
     amount, currency = meant.amount, meant.currency
     if item_class in ("amount_over", "amount_under") and pair is not None:
-        pair = as_meant(meant, pair) if tied else pair
+        pair = as_meant(meant, pair) if tied and not capped else pair
         apart = abs(pair.amount - (pair.amount if amount is None else amount))
-        if row is not None and apart <= (rules.tolerance or {}).get(pair.currency, 0):
+        if row is not None and not capped and apart <= (rules.tolerance or {}).get(pair.currency, 0):
             apart = abs(sources.difference(rules, meant, pair, row))
         amount, currency = apart, pair.currency
     elif item_class == "unexpected_at_destination" and pair is not None:
@@ -518,7 +600,7 @@ def _totals(rules: Rules, known: Sequence[Known]) -> tuple[dict[str, Sum], dict[
         meant = one.order.meant
         if meant is not None and meant_here(rules, one.order):
             ledger[meant.currency] = _plus(ledger.get(meant.currency, NOTHING), (1, meant.amount or 0))
-        for record in filter(stands, one.held):
+        for record in filter(stands, (*one.held, *(record for _, record in one.grouped))):
             currency = currency_of(record)
             destination[currency] = _plus(destination.get(currency, NOTHING), (1, amount_of(record) or 0))
     return ledger, destination

@@ -7,13 +7,22 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from tests.reconcile.worlds import Declared, Meant, Rules, There
+from tests.reconcile.worlds import NOW, Declared, Meant, Rules, There
 
 if TYPE_CHECKING:
     from tests.reconcile.oracle import Known
 
 POSSIBLE = ("completed", "uncertain", "running")
 STANDING = ("done", "pending")
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a rule takes together: its name, what becomes of it, and what is there less what was meant."""
+
+    name: str
+    item_class: str
+    apart: int
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,9 @@ def tied(rules: Rules, known: "Sequence[Known]") -> "list[Known]":
     """Return all orders with the records that rules have tied to them, and what is unclear marked."""
     now = list(known)
     for rule in rules.declared:
+        if rule.split:
+            now = grouped(rules, rule, now)
+            continue
         ours = [place for place, one in enumerate(now) if is_free(rules, rule, one)]
         theirs = [free for place, one in enumerate(now) for free in free_records(place, one)]
         pairs = [
@@ -53,9 +65,64 @@ def tied(rules: Rules, known: "Sequence[Known]") -> "list[Known]":
     return now
 
 
+def grouped(rules: Rules, rule: Declared, known: "Sequence[Known]") -> "list[Known]":
+    """Return all orders with what this rule takes together, and the class that its sums make of it."""
+    now = list(known)
+    ours: dict[tuple[str, str], list[int]] = {}
+    theirs: dict[tuple[str, str], list[Free]] = {}
+    for place, one in enumerate(now):
+        meant = one.order.meant
+        if is_free(rules, rule, one) and meant and meant.subject and meant.amount is not None:
+            ours.setdefault((meant.subject, meant.currency), []).append(place)
+        for free in free_records(place, one):
+            if free.record.payer:
+                theirs.setdefault((free.record.payer, free.record.currency), []).append(free)
+    for name in ours.keys() & theirs.keys():
+        meants = [own for place in ours[name] if (own := now[place].order.meant) is not None]
+        records = [free.record for free in theirs[name]]
+        here = any(in_window(rules, one.accepted) for one in meants)
+        if not here and not any(in_window(rules, one.made) for one in records):
+            continue
+        apart = sum(one.amount for one in records) - sum(one.amount or 0 for one in meants)
+        group = Group(f"subject = {name[0]} {name[1]}", class_of(rules, apart, meants), apart)
+        for place in ours[name]:
+            now[place] = replace(now[place], group=group)
+        for free in theirs[name]:
+            now[free.place] = without(now[free.place], free.record)
+            there = [*now[free.place].grouped, (group, free.record)]
+            now[free.place] = replace(now[free.place], grouped=tuple(there))
+    return now
+
+
+def class_of(rules: Rules, apart: int, meants: Sequence[Meant]) -> str:
+    """Return what becomes of a group: matched by exact sums alone, in flight while some may come."""
+    if not apart:
+        return "matched"
+    if any(
+        one.state == "running" or (fresh(rules, one) and in_window(rules, one.accepted)) for one in meants
+    ):
+        return "in_flight"
+    return "amount_over" if apart > 0 else "amount_under"
+
+
+def fresh(rules: Rules, meant: Meant) -> bool:
+    """Say whether it was accepted, or last tried, within the grace."""
+    since = NOW - rules.grace
+    return meant.accepted > since or (meant.tried is not None and meant.tried > since)
+
+
+def in_window(rules: Rules, moment: datetime | date | None) -> bool:
+    """Say whether a moment is told and within the window."""
+    if isinstance(moment, datetime):
+        return rules.window_from <= moment < rules.window_to
+    return moment is not None and rules.days[0] <= moment <= rules.days[1]
+
+
 def is_free(rules: Rules, rule: Declared, one: "Known") -> bool:
     """Say whether nothing is known to be there of an operation, and this rule may be asked about it."""
     meant = one.order.meant
+    if one.group is not None:
+        return False
     if meant is None or one.held or one.unclear_itself or meant.cancelled or meant.state not in POSSIBLE:
         return False
     if meant.known and not rule.renumbered:

@@ -109,6 +109,7 @@ class Stage:
             window_s=86400.0,
             grace_s=rules.grace.total_seconds(),
             tolerance={cur: str(major(amount, cur)) for cur, amount in (rules.tolerance or {}).items()},
+            tolerance_cap={cur: str(major(amount, cur)) for cur, amount in (rules.cap or {}).items()},
             source=source_of(rules),
             rules=[rule_of(rule) for rule in rules.declared],
         )
@@ -318,6 +319,7 @@ def rule_of(rule: Declared) -> dict[str, Any]:
         percent=None if rule.percent is None else str(float(rule.percent)),
         days=rule.days,
         renumbered=rule.renumbered,
+        split=rule.split,
     ).said()
 
 

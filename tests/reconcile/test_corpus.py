@@ -19,7 +19,7 @@ from reconcile.classes import ItemClass, is_finding
 from reconcile.models import Plan, Run
 from reconcile.running import execute, window
 from tests.databases import Clock, Database
-from tests.reconcile import corpus
+from tests.reconcile import corpus, corpus_rules
 from tests.reconcile.books import Books, counts
 from tests.reconcile.corpus import KEYED, PLACES, THREE, Labelled
 from tests.reconcile.playing import Stage, staged
@@ -27,7 +27,7 @@ from tests.reconcile.test_following import Postings, order, ordered
 from tests.reconcile.test_following import plan as plan
 from tests.reconcile.worlds import Rules
 
-DEFECTS, AMBIGUOUS, SOURCED = 3800, 200, 1200
+DEFECTS, AMBIGUOUS, SOURCED, RULED_DEFECTS = 3800, 200, 1200, 700
 
 
 @pytest.fixture
@@ -45,7 +45,13 @@ def found(stage: Stage, rules: Rules, orders: Sequence[Labelled]) -> tuple[Count
             name = one.order.source or one.order.name
             meant.update({(item_class, name): items for item_class, items in one.labels.items()})
         names = {one.order.name: one.order.source for one in part if one.order.source}
-        names |= {f"number = {source}, shop = shop": source for source in names.values()}
+        sources = list(names.values())
+        names |= {
+            f"subject = {known.subject} {known.currency}": one.order.name
+            for one in part
+            if (known := one.order.meant) is not None and known.subject
+        }
+        names |= {f"number = {source}, shop = shop": source for source in sources}
         for difference in stage.play(rules, [world]).differences.elements():
             name = names.get(difference.reference, difference.reference)
             said[difference.item_class, name] += difference.items
@@ -62,7 +68,8 @@ def by_class(found: Counter[tuple[str, str]]) -> Counter[str]:
 def test_of_five_thousand_seeded_defects_each_is_found_and_nothing_else(stage: Stage) -> None:
     keyed, placed = list(corpus.labelled(DEFECTS)), list(corpus.ambiguous(AMBIGUOUS))
     sided = list(corpus.sourced(SOURCED))
-    by_rules = ((KEYED, keyed), (PLACES, placed), (THREE, sided))
+    ruled = list(corpus_rules.ruled(RULED_DEFECTS))
+    by_rules = ((KEYED, keyed), (PLACES, placed), (THREE, sided), (corpus_rules.RULED, ruled))
     every = [found(stage, rules, orders) for rules, orders in by_rules]
     meant: Counter[tuple[str, str]] = sum((seeded for seeded, _ in every), Counter())
     said: Counter[tuple[str, str]] = sum((told for _, told in every), Counter())
@@ -73,8 +80,9 @@ def test_of_five_thousand_seeded_defects_each_is_found_and_nothing_else(stage: S
     for item_class, count in seeded.items():
         assert Fraction(right[item_class], told[item_class]) == 1, f"precision of {item_class}"
         assert Fraction(right[item_class], count) == 1, f"recall of {item_class}"
-    decoys = Counter(one.decoy for one in (*keyed, *sided) if one.decoy)
+    decoys = Counter(one.decoy for one in (*keyed, *sided, *ruled) if one.decoy)
     assert decoys["within the grace"] >= 20 and decoys["tried within the grace"] >= 20, decoys
+    assert decoys["one that fits"] >= 10 and decoys["one in two parts"] >= 10, decoys
     assert decoys["to be submitted"] >= 20 and decoys["no row yet"] >= 20, decoys
 
 

@@ -61,7 +61,7 @@ def test_json_is_as_documented(books: Books, run_manage: Manage) -> None:
     done = run_manage("reconcile", "invoices", "--json", check=False)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
-    told = {"classes", "totals", "residual", "digest", "tie_out", "findings", "reversed"}
+    told = {"classes", "totals", "residual", "digest", "tie_out", "findings", "reversed", "matched"}
     assert set(document) == {"provenance", *told}
     assert len(document["classes"]) == 15
     assert document["classes"]["matched"] == {"count": 1, "amounts": {"ZAR": "100.00"}}

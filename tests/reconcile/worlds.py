@@ -32,6 +32,8 @@ class Declared:
     percent: Fraction | None = None
     days: int | None = None
     renumbered: bool = False
+    split: bool = False
+    """All of one payer is one group."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Rules:
     """By what else than its key a record is an operation's."""
     contents: bool = False
     """What records say is compared with what payloads said."""
+    cap: Mapping[str, int] | None = None
+    """The most that tolerances may let pass in one run."""
 
 
 TEN_DAYS = Rules(
@@ -72,7 +76,8 @@ TEN_DAYS = Rules(
 DECLARED = (
     Declared("payer-day", subject=True, days=0),
     Declared("payer-near", subject=True, tolerance={"ZAR": 60, "KWD": 9}, days=2),
-    Declared("payer-share", subject=True, percent=Fraction(1, 2)),
+    Declared("payer-share", subject=True, percent=Fraction(1, 2), days=6),
+    Declared("payer-all", subject=True, days=2, split=True),
     Declared("bank-day", days=1, renumbered=True),
 )
 ALL_RULES = (
@@ -119,6 +124,7 @@ ALL_RULES = (
         tolerance={"ZAR": 2},
         source=True,
         declared=DECLARED,
+        cap={"ZAR": 120, "KWD": 3},
     ),
 )
 
