@@ -81,7 +81,7 @@ def texts(answer: Any) -> Iterator[str]:
 
 
 EVIDENCE = re.compile(r"evidence|\.zip$")
-OF_RUNS = ("runs/", "approvals/signatures/")
+OF_RUNS = ("runs/", "periods/", "approvals/signatures/")
 FILES = [route for route in READ if re.search(r"\.\w+$|evidence/$", route)]
 
 
