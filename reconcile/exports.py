@@ -30,10 +30,10 @@ COLUMNS = (
     "due",
     "waived_by",
     "waived_until",
+    "came_late",
     "source",
     "ledger",
     "destination",
-    "came_late",
 )
 
 
@@ -115,9 +115,8 @@ def _reversed(told: Mapping[str, Any]) -> tuple[object, ...]:
         reversals.words(told),
         "",
         False,
-        *[""] * 4,
+        *[""] * 5,
         *[None] * 3,
-        "",
     )
 
 
@@ -139,6 +138,6 @@ def _row(run: Run, finding: Finding, waiver: Decision | None) -> tuple[object, .
         case.due_at if case else "",
         waiver.maker if waiver else "",
         waiver.until if waiver else "",
-        *(sheets.held(finding, side) for side in (SOURCE, *SIDES)),
         finding.came_late,
+        *(sheets.held(finding, side) for side in (SOURCE, *SIDES)),
     )
