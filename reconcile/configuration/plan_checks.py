@@ -12,6 +12,7 @@ from reconcile.configuration.sections import Part, PlanHead
 from reconcile.configuration.source_checks import check_source
 from reconcile.configuration.type_checks import check_amounts, check_zone
 from reconcile.configuration.wrongs import Path, Wrongs, choices
+from reconcile.models import Plan, SignOff
 from reconcile.rules import payouts
 
 CRON_FIELDS = 5
@@ -24,6 +25,7 @@ def check_plan(part: Part, layout: Layout, wrongs: Wrongs) -> None:
     if isinstance(name, str):
         _check_type(part, name, layout=layout, wrongs=wrongs)
     check_zone(part.raw.get("timezone"), (*part.path, "timezone"), wrongs)
+    _check_closed(part, wrongs)
     _check_schedule(part, wrongs)
     for name in ("tolerance", "tolerance_cap"):
         check_amounts(part.under(name), (*part.path, name), wrongs)
@@ -71,6 +73,19 @@ def _check_payout(part: Part, wrongs: Wrongs) -> None:
     if head is not None and (why := payouts.refused(head.payout, head.rules)):
         remedy = 'Name parts, such as payout = { fee = "fee" }, and add a rule with split = true.'
         wrongs.add((*part.path, "payout"), why, remedy)
+
+
+def _check_closed(part: Part, wrongs: Wrongs) -> None:
+    """Refuse another zone once a month is prepared or signed: the next would overlap it, or leave a gap."""
+    head = part.get("head", PlanHead)
+    plan = Plan.objects.filter(name=part.name).exclude(timezone=head.timezone).first() if head else None
+    if plan is None:
+        return
+    Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)  # against who prepares one just now
+    if SignOff.objects.standing().filter(period__plan=plan).exists():
+        what = f'timezone cannot change from "{plan.timezone}": a month is prepared or signed by it.'
+        remedy = "Keep it, and make a new plan under another name, with the first month that it closes."
+        wrongs.add((*part.path, "timezone"), what, remedy)
 
 
 def _check_rules(part: Part, wrongs: Wrongs) -> None:

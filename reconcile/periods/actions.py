@@ -1,7 +1,7 @@
 """The one writer of periods: made by the runs that find something in a month, reported as of the cut-off."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import date
 from typing import Any
@@ -34,11 +34,11 @@ def follow(run: Run) -> None:
 
     The run is at work, holds its lease in this transaction, and its lines are staged and classified.
     """
+    _as_configured(run.plan)
     for first in _with_items(run):
         Period.objects.get_or_create(
             plan=run.plan, first_day=first, defaults=drifting.bounds(run.plan, first)
         )
-    _as_configured(run.plan)
     drifting.compare(run)
     days = {"first_day": run.first_day, "last_day": run.last_day}
     period = Period.objects.filter(plan=run.plan, **days).first()
@@ -70,10 +70,21 @@ def _with_items(run: Run) -> Iterator[date]:
 def _as_configured(plan: Plan) -> None:
     """Let the periods that nobody has prepared follow the plan's zone, grace and holidays."""
     standing = SignOff.objects.standing().filter(period__plan=plan).values("period")
-    for period in Period.objects.filter(plan=plan).exclude(pk__in=standing):
-        wanted = drifting.bounds(plan, period.first_day)
+    mine = Period.objects.filter(plan=plan).exclude(pk__in=standing).order_by("first_day")
+    for period, wanted in _apart((one, drifting.bounds(plan, one.first_day)) for one in mine):
         if any(getattr(period, name) != value for name, value in wanted.items()):
             Period.objects.filter(pk=period.pk).update(**wanted)
+
+
+def _apart(moved: Iterable[tuple[Period, dict[str, Any]]]) -> Iterator[tuple[Period, dict[str, Any]]]:
+    """Yield periods, given by their months, so that none is moved over the next one before that has moved."""
+    held: list[tuple[Period, dict[str, Any]]] = []
+    for period, wanted in moved:
+        held.append((period, wanted))
+        if wanted["ends_at"] <= period.ends_at:
+            yield from reversed(held)
+            held = []
+    yield from reversed(held)
 
 
 def _beside(period: Period) -> dict[str, Any]:

@@ -55,13 +55,24 @@ def why_unsignable(period: Period, report: PeriodReport | None) -> str:
         return f"{report.document['headline']}. Unexplained is not zero: nobody signs what does not add up."
     if report.open_count > MOST:
         return f"More than {MOST:,} differences were open at its cut-off: nobody has looked at each of them."
-    return _why_earlier_open(period) or _why_not_reported(period)
+    return _why_earlier_open(period) or _why_carried_otherwise(period, report) or _why_not_reported(period)
 
 
 def _why_earlier_open(period: Period) -> str:
     earlier = Period.objects.filter(plan=period.plan_id, first_day__lt=period.first_day).unsigned()
     first = earlier.order_by("first_day").first()
     return f"{first.title} is still open: it is signed first." if first else ""
+
+
+def _why_carried_otherwise(period: Period, report: PeriodReport) -> str:
+    """Say that what a report was carried in with is not what the period before is signed with any more."""
+    carried = report.document["carried_in"]
+    earlier = Period.objects.filter(plan=period.plan_id, first_day__lt=period.first_day).signed()
+    before = earlier.order_by("-first_day").first()
+    signed = standing(before) if before is not None and carried is not None else None
+    if before is None or signed is None or signed.run.period_report.digest == carried["report"]:
+        return ""
+    return f"{before.title} was signed anew since run {report.run_id}: run these days again."
 
 
 def _why_not_reported(period: Period) -> str:

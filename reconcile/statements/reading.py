@@ -153,8 +153,10 @@ class Statement:
             if self.leaves_out(cells):
                 if not self.seen:
                     self.note_left_out(number, cells)
-                if len(sums) < LEFT_OUT_SHOWN and self._states_a_sum(cells):
+                if self._states_a_sum(cells):
                     sums.append(controls.Sum(number, cells, self.count))
+                if len(sums) > LEFT_OUT_SHOWN:
+                    del sums[1]  # what is of all lines stands first or last
                 continue
             line = self._line(number, cells, wrong)
             self.count += 1

@@ -12,9 +12,11 @@ from reconcile.configuration import configure
 from reconcile.configuration.wrongs import Refused
 from reconcile.models import Period, Plan
 from reconcile.periods import drifting, months
+from reconcile.signing.actions import take_back
 from tests.databases import Clock, Database
 from tests.people import person
 from tests.reconcile.books import HELD, Books, key_of, record
+from tests.reconcile.closing import last_month, prepared
 from tests.reconcile.test_signing import of_days
 
 
@@ -149,3 +151,33 @@ def test_how_months_are_closed_is_configured_and_told(database: Database, tmp_pa
         assert words in str(refused.value), refused.value
     Books.configured(tmp_path, performed_by="caller")
     assert Plan.objects.get().period == {}
+
+
+def test_a_plan_may_move_to_another_zone_while_its_months_are_open(listed: Books, clock: Clock) -> None:
+    for month in (1, 2, 3):
+        clock.set(datetime.fromisoformat(f"2027-0{month}-20T10:00+02:00"))
+        listed.claimed(f"40{month}", Outcome.SUCCEEDED, reference=f"INV-{month}")
+    clock.advance(60)
+    Plan.objects.update(window_s=90 * 86400)
+    for zone in ("Africa/Johannesburg", "America/New_York", "Pacific/Auckland"):
+        Plan.objects.update(timezone=zone)
+        listed.plan.refresh_from_db()
+        listed.run()
+        periods = Period.objects.order_by("first_day")
+        assert [(one.title[:3], one.timezone) for one in periods] == [
+            (month, zone) for month in ("Jan", "Feb", "Mar")
+        ]
+
+
+def test_a_plan_keeps_its_zone_once_a_month_is_prepared_by_it(database: Database, tmp_path: Path) -> None:
+    books = Books.configured(tmp_path, performed_by="caller")
+    other = (tmp_path / "books.toml").read_text().replace("Africa/Johannesburg", "Pacific/Auckland")
+    assert "Pacific/Auckland" in other
+    (tmp_path / "other.toml").write_text(other)
+    person("ann")
+    one = prepared(last_month(books))
+    with pytest.raises(Refused, match='timezone cannot change from "Africa/Johannesburg"'):
+        configure(tmp_path / "other.toml")
+    take_back(one.uid, actor="ann", reason="Not yet.")
+    configure(tmp_path / "other.toml")
+    assert Plan.objects.get().timezone == "Pacific/Auckland"

@@ -238,7 +238,12 @@ def test_an_earlier_one_comes_first_and_is_opened_again_last(listed: Books, cloc
     assert Event.objects.filter(kind="signature_ended", data__name="January 2027 of invoices").count() == 1
     with pytest.raises(NotNow, match="January 2027 is still open"):
         prepared(second)
+    HELD.pages[0].append(record(11, key="order/99", created_at="2027-01-21T10:00:05+02:00"))  # type: ignore[union-attr]
     assert signed(january(listed)).is_signed
+    with pytest.raises(NotNow, match="January 2027 was signed anew since run"):
+        prepared(second)  # it would tell what January is signed with no more
+    of_days(listed, FEBRUARY, date(2027, 2, 28))
+    assert signed(second).is_signed
 
 
 def test_a_run_that_was_due_and_has_not_reported_stands_in_the_way(listed: Books, clock: Clock) -> None:

@@ -81,6 +81,16 @@ def test_a_file_of_a_profile_is_read_as_it_says_and_nothing_is_asked(compare: Fi
     assert done["files"]["destination"]["profile"] is None
 
 
+def test_what_stands_last_is_held_to_the_lines_however_many_totals_come_before(
+    compare: Files, take: Take
+) -> None:
+    take(BANK)
+    many = STATEMENT.replace("T;2;", "Total;1,00;\n" * 60 + "Total;-1.242,50;\nT;2;")
+    done = compare(many.encode("cp1252"), BOOKS, "--source-profile=bank")
+    assert counts(done) == {"matched": 2}, done
+    assert "Line 68 of shop.csv (T) says 2 lines" in " ".join(done["not_tested"])
+
+
 def test_both_files_may_be_of_one_profile_and_what_a_person_states_counts_first(
     compare: Files, take: Take
 ) -> None:
