@@ -43,7 +43,8 @@ OF_EACH = {"nothing": None, "blanks": " \u2003", "a NUL": "a\0b", "another kind"
 BUTTONS = {
     *("operations/<uuid:uid>/check/", "operations/<uuid:uid>/undo/", "cases/<uuid:uid>/wake/"),
     *("views/<uuid:uid>/delete/", "compare/forget/", "compare/example/", "runs/histories/<uuid:uid>/check/"),
-    *("compare/columns/", "runs/plans/<slug:name>/run/", "deliveries/<uuid:uid>/again/", "you/"),
+    *("compare/columns/", "runs/plans/<slug:name>/run/", "periods/<uuid:uid>/run/", "you/"),
+    "deliveries/<uuid:uid>/again/",
 }
 """What needs no field: which one it is about stands in its address, or is one's own."""
 TOLD = re.compile(
