@@ -117,6 +117,7 @@ NO_PAGE = {
     *("client/<str:name>", "healthz", "readyz", "metrics", "accounts/passkeys/login/"),
     *("accounts/sso/", "accounts/sso/callback/"),
     *("accounts/security/sessions/end/", "accounts/security/sessions/<int:pk>/end/"),
+    "compare/kept/<uuid:uid>/<str:side>/",
 }
 """Files, answers to machines, and what leads elsewhere."""
 
