@@ -244,6 +244,11 @@ class Reading:
         )
 
     @property
+    def not_tested(self) -> list[str]:
+        """What its report does not show."""
+        return list(self.report.document["not_tested"]) if self.report else []
+
+    @property
     def after(self) -> list[str]:
         """Say what was left out because it bears a later date."""
         told = self.report.document["after_cut_off"] if self.report else []

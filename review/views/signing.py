@@ -1,6 +1,7 @@
 """A run is prepared, signed by another person, and opened again by two."""
 
 import uuid
+from datetime import datetime
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -14,7 +15,7 @@ from reconcile import reports
 from reconcile.models import Run, SignOff
 from reconcile.periods import leaves as closing
 from reconcile.signing.models import Way
-from review import access, signing_off
+from review import access, periods, signing_off
 from review.access import people_only
 from review.forms import NoteForm, ReasonForm, SignatureForm, sent, taken, unsaid
 from review.proving import to_prove
@@ -108,7 +109,8 @@ def show(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "asked": signing_off.request(one, person(request), now),
         "headline": signing_off.headline(one),
         "page": signing_off.page(one),
-        "not_tested": signing_off.not_tested(one.run),
+        "at_cut_off": (closed := _at_cut_off(request, one, now)),
+        "not_tested": closed.not_tested if closed else signing_off.not_tested(one.run),
         "form": form,
         "refusal": refusal or unsaid(form, "reason"),
         "ended": signing_off.ended(one, now),
@@ -126,6 +128,14 @@ def document(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         text = "Nothing was signed here."
         return HttpResponse(text, status=409, content_type="text/plain; charset=utf-8")
     return JsonResponse({"signed": one.signed, "sha256": one.signed_digest})
+
+
+def _at_cut_off(request: HttpRequest, one: SignOff, now: datetime) -> periods.Reading | None:
+    """Read the period's report that is signed; None where a run is, or another report stands by now."""
+    if one.period is None or one.way != Way.SIGN:
+        return None
+    reading = periods.Reading(one.period, person(request), now)
+    return reading if reading.report is not None and reading.report.run_id == one.run_id else None
 
 
 def _found(uid: uuid.UUID) -> SignOff:

@@ -74,6 +74,8 @@ def test_ann_prepares_bob_signs_and_the_pages_say_who(january: Period) -> None:
     assert "January 2027 · invoices" in text(bob.get("/"))
     shown = text(bob.get(f"/approvals/signatures/{one.uid}/"))
     assert f"/periods/{january.uid}/" in shown and "1 open difference" in shown
+    assert "Open at the cut-off:" in shown and "INV-2 is dated 2027-02-02 09:00, after it." in shown
+    assert "What tells no date counts as there at the cut-off." in shown, "as its report, which is signed"
     seen = re.search(r'name="seen" value="(\w+)"', shown)
     assert seen is not None
     answer = {"answer": "approve", "reason": "", "seen": seen[1]}
