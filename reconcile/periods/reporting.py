@@ -24,14 +24,30 @@ from reconcile.sums import SOURCE, Side, Totals, amount_text, read_totals, store
 MOST = 10_000
 """Open differences that a report names; one with more is not signed."""
 LATER = "(occurred_at >= %(cut_off)s OR occurred_on >= %(day)s)"
-# What was compared with a later record was not there yet; the ledger's own side stays as it is.
+# What was compared with a later record, or stood in one group with it, was not there yet; nor was what fits
+# several later ones. The ledger's own side stays as it is.
 NOT_YET = """
+WITH later AS MATERIALIZED (
+    SELECT * FROM reconcile_record WHERE run_id = %(run)s AND side = 'destination' AND {later}
+), ours AS MATERIALIZED (
+    SELECT * FROM reconcile_record WHERE run_id = %(run)s AND side = 'ledger' AND state <> '{running}'
+), gone AS (
+    SELECT ours.id, later.id AS later_id FROM later JOIN ours ON ours.pair_id = later.id
+    UNION ALL
+    SELECT ours.id, first.id FROM (
+        SELECT rule, grouped, min(id) AS id FROM later WHERE grouped <> '' GROUP BY rule, grouped
+    ) AS first JOIN ours USING (rule, grouped)
+    UNION ALL
+    SELECT ours.id, NULL FROM (SELECT DISTINCT rule FROM later WHERE several <> '') AS unclear
+    JOIN ours USING (rule) WHERE ours.several <> ''
+)
 UPDATE reconcile_record AS l
-SET looked = '{absent}', external_id = '', fresh = false, why = 'Not there at the cut-off: ' || left(
-    d.external_id, 100) || ' is dated ' || coalesce(d.occurred_on::text,
-    to_char(d.occurred_at AT TIME ZONE %(zone)s, 'YYYY-MM-DD HH24:MI')) || ', after it.'
-FROM (SELECT * FROM reconcile_record WHERE run_id = %(run)s AND side = 'destination' AND {later}) AS d
-WHERE l.run_id = %(run)s AND l.side = 'ledger' AND l.pair_id = d.id AND l.state <> '{running}'
+SET looked = '{absent}', external_id = '', fresh = false, why = 'Not there at the cut-off: ' || coalesce(
+    left(d.external_id, 100) || ' is dated ' || coalesce(d.occurred_on::text,
+    to_char(d.occurred_at AT TIME ZONE %(zone)s, 'YYYY-MM-DD HH24:MI')) || ', after it.',
+    'what rule ' || l.rule || ' fits is dated after it.')
+FROM gone LEFT JOIN later AS d ON d.id = later_id
+WHERE l.id = gone.id
 """
 LEAVE_OUT = """
 WITH later AS (

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from ledger.rules.states import Verdict
 from reconcile.models import Record
 from reconcile.sums import amount_text
 from reconcile.sums import shown as money
@@ -23,9 +24,10 @@ def why(first: Record, ours: Sequence[Record], theirs: Sequence[Record]) -> str:
     sums = f"{money(there, first.currency)} there, {money(ours_come_to, first.currency)} meant"
     beyond = there - ours_come_to - first.sum_apart
     more = f" Of another window: {money(-beyond, first.currency)}." if beyond else ""
+    absent = next((f" {line.why}" for line in ours if line.looked == Verdict.ABSENT and line.why), "")
     return (
         f"Rule {first.rule} takes {_count(ours, 'operation')} and {_count(theirs, 'record')} together:"
-        f" {sums}, {money(abs(first.sum_apart), first.currency)} apart.{more}"
+        f" {sums}, {money(abs(first.sum_apart), first.currency)} apart.{more}{absent}"
     )
 
 
