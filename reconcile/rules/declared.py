@@ -50,7 +50,8 @@ class Rule(Section):
     split: bool = False
     """All that has the same texts is one group, one with many or many with one: its sums have to be the same.
 
-    `days` is then how far outside its window a run looks for its parts; inside, all of one key is one group.
+    Outside its window a run follows its parts while no more than `days` lie between two of them, at most
+    twice as far; inside, all of one key is one group.
     """
 
     @model_validator(mode="after")

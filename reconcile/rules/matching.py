@@ -121,17 +121,37 @@ WITH {free},  our AS MATERIALIZED (
 SELECT id FROM unclear_ours WHERE line_id IS NULL
 """
 # A group is all that has one key in one currency; its sums are the same, or nothing of it is matched. One of
-# which something may still come is in flight, and one of which the window has nothing is none of its.
+# which something may still come is in flight, and one of which the window has nothing is none of its. Outside
+# the window it goes on from part to part, and ends where more than the rule's days lie between two of them,
+# or twice as many days away: from then on the list is asked for.
 GROUP = """
-WITH {free}, groups AS MATERIALIZED (
+WITH {free}, far AS MATERIALIZED (
+    SELECT {parts}, day,
+        CASE WHEN day < %(first_day)s THEN -1 WHEN day > %(last_day)s THEN 1 ELSE 0 END AS way,
+        greatest(%(first_day)s - day, day - %(last_day)s, 0) AS days
+    FROM (
+        SELECT {parts}, day FROM ours WHERE amount <> 'NaN'
+        UNION SELECT {parts}, day FROM theirs WHERE amount <> 'NaN'
+    ) AS either
+), step AS (
+    SELECT *, days - coalesce(lag(days) OVER (PARTITION BY {parts}, way ORDER BY days), 0) AS gap FROM far
+), near AS MATERIALIZED (
+    SELECT {parts}, day, days <= 2 * %(days)s
+        AND max(gap) OVER (PARTITION BY {parts}, way ORDER BY days) <= %(days)s AS goes_on
+    FROM step
+), of_ours AS MATERIALIZED (
+    SELECT ours.* FROM ours JOIN near USING ({parts}, day) WHERE amount <> 'NaN' AND goes_on
+), of_theirs AS MATERIALIZED (
+    SELECT theirs.* FROM theirs JOIN near USING ({parts}, day) WHERE amount <> 'NaN' AND goes_on
+), groups AS MATERIALIZED (
     SELECT n, {parts}, a.ours, b.theirs, b.amount - a.amount AS apart, a.waits, a.undone
     FROM (
         SELECT {parts}, count(*) AS ours, sum(amount) AS amount, bool_or(waits) AS waits,
             bool_or(line_id IS NOT NULL) AS here, bool_or(state <> '{completed}') AS undone
-        FROM ours WHERE amount <> 'NaN' GROUP BY {parts}
+        FROM of_ours GROUP BY {parts}
     ) AS a JOIN (
         SELECT min(n) AS n, {parts}, count(*) AS theirs, sum(amount) AS amount, bool_or(in_window) AS here
-        FROM theirs WHERE amount <> 'NaN' GROUP BY {parts}
+        FROM of_theirs GROUP BY {parts}
     ) AS b USING ({parts})
     WHERE a.here OR b.here
 ), judged AS MATERIALIZED (
@@ -142,17 +162,17 @@ WITH {free}, groups AS MATERIALIZED (
     UPDATE reconcile_record AS d
     SET carried = d.reference, reference = j.grouped, rule = %(rule)s, readable = true, why = '',
         grouped = j.grouped, sum_apart = j.apart, becomes = j.becomes
-    FROM theirs AS t JOIN judged AS j USING ({parts})
-    WHERE d.id = t.id AND t.amount <> 'NaN'
+    FROM of_theirs AS t JOIN judged AS j USING ({parts})
+    WHERE d.id = t.id
 ), here AS (
     UPDATE reconcile_record AS l
     SET rule = %(rule)s, grouped = j.grouped, sum_apart = j.apart, becomes = CASE
         WHEN j.apart <> 0 OR o.state = '{completed}' THEN j.becomes
         WHEN o.state = '{running}' THEN '{IN_FLIGHT}' ELSE '{UNCERTAIN}' END
-    FROM ours AS o JOIN judged AS j USING ({parts})
-    WHERE l.id = o.line_id AND o.amount <> 'NaN'
+    FROM of_ours AS o JOIN judged AS j USING ({parts})
+    WHERE l.id = o.line_id
 )
-SELECT o.id FROM ours AS o JOIN judged USING ({parts}) WHERE o.line_id IS NULL AND o.amount <> 'NaN'
+SELECT o.id FROM of_ours AS o JOIN judged USING ({parts}) WHERE o.line_id IS NULL
 """
 GROUPED = "UPDATE reconcile_record SET item_class = becomes WHERE run_id = %(run)s AND becomes <> ''"
 EACH_DAY = "(SELECT *, day + generate_series(-%(days)s, %(days)s) AS on_day FROM our)"
@@ -192,7 +212,7 @@ def tie(
     spoken_for: list[int] = []
     for rule in rules:
         statement, own = tying(rule, names)
-        reach = timedelta(days=(rule.days or 0) + 1)
+        reach = timedelta(days=(rule.days or 0) * (2 if rule.split else 1) + 1)
         cursor.execute(
             statement,
             {
@@ -280,6 +300,8 @@ def _our_parts(rule: Rule) -> Iterator[str]:
 
 def _their_parts(rule: Rule) -> Iterator[str]:
     day = "coalesce(d.occurred_on, (d.occurred_at AT TIME ZONE %(zone)s)::date)"
+    if rule.split:
+        day = f"coalesce({day}, %(first_day)s)"  # what tells no day counts as in the window
     yield f"{day if _dated(rule) else 'NULL::date'} AS day"
     for number in range(len(rule.on)):
         yield f"btrim(coalesce(d.marks ->> %(place_{number})s, '')) AS mark_{number}"

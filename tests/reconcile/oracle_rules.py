@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -80,6 +81,14 @@ def grouped(rules: Rules, rule: Declared, known: "Sequence[Known]") -> "list[Kno
     for name in ours.keys() & theirs.keys():
         meants = [own for place in ours[name] if (own := now[place].order.meant) is not None]
         records = [free.record for free in theirs[name]]
+        days = {_day(rules, one.accepted) for one in meants} | {day(rules, one.made) for one in records}
+        reached = {one for one in days if one is None or goes_on(rules, rule, one, days)}
+        ours[name] = [at for at in ours[name] if accepted_on(rules, now[at]) in reached]
+        theirs[name] = [free for free in theirs[name] if day(rules, free.record.made) in reached]
+        meants = [one for one in meants if _day(rules, one.accepted) in reached]
+        records = [free.record for free in theirs[name]]
+        if not meants or not records:
+            continue
         here = any(in_window(rules, one.accepted) for one in meants)
         if not here and not any(in_window(rules, one.made) for one in records):
             continue
@@ -92,6 +101,25 @@ def grouped(rules: Rules, rule: Declared, known: "Sequence[Known]") -> "list[Kno
             there = [*now[free.place].grouped, (group, free.record)]
             now[free.place] = replace(now[free.place], grouped=tuple(there))
     return now
+
+
+def goes_on(rules: Rules, rule: Declared, one: date, days: "set[date | None]") -> bool:
+    """Say whether a day is in the window, or reached from it by steps of at most the rule's days."""
+    first, last = rules.days
+    most = rule.days or 0
+    if first <= one <= last:
+        return True
+    edge = first if one < first else last
+    if abs((one - edge).days) > 2 * most:
+        return False
+    between = [other for other in days if other is not None and min(one, edge) < other < max(one, edge)]
+    path = sorted([one, *between, edge])
+    return all((later - earlier).days <= most for earlier, later in pairwise(path))
+
+
+def accepted_on(rules: Rules, one: "Known") -> date | None:
+    """Return the day on which an operation was accepted."""
+    return None if one.order.meant is None else _day(rules, one.order.meant.accepted)
 
 
 def class_of(rules: Rules, apart: int, meants: Sequence[Meant]) -> str:
@@ -129,7 +157,7 @@ def is_free(rules: Rules, rule: Declared, one: "Known") -> bool:
         return False
     if rule.days is None:
         return True
-    reach = timedelta(days=rule.days + 1)
+    reach = timedelta(days=rule.days * (2 if rule.split else 1) + 1)
     return rules.window_from - reach <= meant.accepted < rules.window_to + reach
 
 
