@@ -38,7 +38,7 @@ _LIMITS = {
 _PATTERNS = {
     "base_url": "Begin with http:// or https:// and the host, such as https://books.example.com.",
     "url": "Begin with https:// and the host, such as https://shop.example.com/tieout.",
-    "name": "Write up to 60 small letters, digits and strokes, such as bank-day.",
+    "rule": "Write up to 60 small letters, digits and strokes, such as bank-day.",
     "percent": 'Write a percentage as text, such as "0.5".',
     "path": 'Begin the path with "/"; the host stands in base_url.',
 }
@@ -73,7 +73,8 @@ def in_words(error: ErrorDetails, path: Path, known: list[str]) -> tuple[str, st
         what, remedy = _LIMITS[kind]
         return f"{value} {what}.", remedy.format(**context)
     if kind == "string_pattern_mismatch":
-        return f"{value} cannot be used.", _PATTERNS.get(name, "Write some text.")
+        of_rule = name == "name" and "rules" in path
+        return f"{value} cannot be used.", _PATTERNS.get("rule" if of_rule else name, "Write some text.")
     if kind == "value_error":
         return refused(str(context["error"]), value=value)
     return f"{value} cannot be used.", f"{error['msg']}."

@@ -85,7 +85,7 @@ def test_nothing_of_what_was_found_is_rewritten_or_removed(listed: Books) -> Non
     run, large, small = found(listed)
     columns = {one.column for one in Finding._meta.concrete_fields}
     for column in columns - {"case_id", "is_open", "lives", "gone_in_id"}:
-        other = {"operation_id": "0", "source": "'{}'"}.get(column, "NULL")
+        other = {"operation_id": "0", "source": "'{}'", "meant": "'[]'"}.get(column, "NULL")
         rewritten = f"UPDATE reconcile_finding SET {column} = {other} WHERE id = %s"
         refused("what a run found never changes", partial(run_sql, rewritten, large.pk))
     attempts = {

@@ -56,7 +56,7 @@ WRONG = [
     (SQL, QUERY, QUERY.replace("select", "drop; select"), f"{SOURCE}.query", "a second statement"),
     (SQL, QUERY, f'{QUERY}\nlist = {{ query = "select 1" }}', f"{SOURCE}.query", "There is a list beside it"),
     (SQL, "sum(total)", "1; drop", f"{SOURCE}.control.query", "a second statement"),
-    (SQL, "lead =", "rate = { per_second = 1 }\nlead =", f"{SOURCE}.rate", "is not known"),
+    (SQL, "lead =", "speed = 1\nlead =", f"{SOURCE}.speed", "is not known"),
     (SQL, "lead =", "lad =", f"{SOURCE}.lad", 'Did you mean "lead"?'),
     (SQL, '"3d"', '"3 days"', f"{SOURCE}.lead", "is not a duration"),
     (SQL, 'reference = "number"', 'reference = "num ber"', f"{SOURCE}.record.reference", "JMESPath"),

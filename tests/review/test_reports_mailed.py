@@ -86,7 +86,7 @@ def mailed(run: Run | None = None) -> list[str]:
 
 
 def test_recipients_get_totals_and_a_link_and_nothing_else(listed: Books, post: Post) -> None:
-    Plan.objects.update(recipients=[TOLD, "Finance@example.com", "cfo@example.com"])
+    Plan.objects.update(recipients=[TOLD, "finance@EXAMPLE.com", "cfo@example.com"])
     run, _ = listed.run()
     assert not post.got and Message.objects.count() == 2, "before any worker, and once for an address"
     assert mailed() == ["Not mailed yet to 2 recipients: it waits for a worker."]

@@ -25,7 +25,7 @@ import openpyxl
 import pytest
 
 from ledger.rules.states import Outcome
-from reconcile import workbooks
+from reconcile import reports, workbooks
 from reconcile.tables import About, Form, Table, spoken
 from tests import stories
 from tests.databases import Database
@@ -167,7 +167,9 @@ def test_a_runs_workbook_holds_what_its_csv_holds(database: Database, tmp_path: 
             assert str(told[name]).lstrip("'") == value or Decimal(str(told[name])) == Decimal(value), name
     heads, *found = book["Rows"].iter_rows(values_only=True)
     expected = list(csv.DictReader(StringIO(rows, newline="")))
-    assert list(heads) == [spoken(name) for name in expected[0]] and len(found) == len(expected)
+    sides = reports.sides_named(run)
+    assert list(heads) == [sides.get(name) or spoken(name) for name in expected[0]]
+    assert sides["ledger"] == "Tieout" and len(found) == len(expected)
     keyed = (dict(zip(expected[0], one, strict=True)) for one in found)
     for row, other in zip(keyed, expected, strict=True):
         assert (row["reference"] or "") == re.sub("^'", "", other["reference"])

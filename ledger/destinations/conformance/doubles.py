@@ -119,6 +119,8 @@ class HttpDouble:
             yield server.stage
 
 
+NOT_NOW_S = 3600
+"""For how long a played limit lasts: longer than who reads a list waits for a page."""
 KEY = "conformance/1"
 """The key of the operation that is played."""
 
@@ -208,7 +210,8 @@ class _Server:
         elif scene is Scene.FAILS:
             connection.sendall(_head(500, 2) + b"{}")
         elif scene in REFUSALS:
-            connection.sendall(_head(REFUSALS[scene], 2) + b"{}")
+            wait_s = NOT_NOW_S if scene is Scene.LIMITS else None
+            connection.sendall(_head(REFUSALS[scene], 2, wait_s=wait_s) + b"{}")
         elif scene in PAGES:
             connection.sendall(_head(PAGES[scene], len(_FOR_PEOPLE), "text/html") + _FOR_PEOPLE)
         elif scene is Scene.BREAKS_OFF:
@@ -217,11 +220,12 @@ class _Server:
             connection.sendall(_head(status, len(content)) + content)
 
 
-def _head(status: int, length: int, kind: str = "application/json") -> bytes:
+def _head(status: int, length: int, kind: str = "application/json", *, wait_s: int | None = None) -> bytes:
     lines = (
         f"HTTP/1.1 {status} Played",
         f"Content-Type: {kind}",
         f"Content-Length: {length}",
+        *([] if wait_s is None else [f"Retry-After: {wait_s}"]),
         "Connection: close",
     )
     return "\r\n".join((*lines, "", "")).encode()
